@@ -37,6 +37,7 @@ import Testing
         view(first, set)
         let kept = read()
         var snapshot = outlet_request_snapshot()
+        snapshot.struct_size = UInt32(MemoryLayout<outlet_request_snapshot>.size)
         #expect(host.pointee.request_snapshot(host, request, &snapshot) == OUTLET_OK)
         // A value that is a view of the field's own.
         set(kept)
@@ -44,6 +45,7 @@ import Testing
         for round in 0..<20 { view("another value, number \(round)", set) }
         #expect(view("X-A") { host.pointee.request_remove_header(host, request, $0) } == OUTLET_OK)
         var later = outlet_request_snapshot()
+        later.struct_size = UInt32(MemoryLayout<outlet_request_snapshot>.size)
         #expect(host.pointee.request_snapshot(host, request, &later) == OUTLET_OK)
         #expect(text(kept) == first)
         #expect(snapshot.field_count == 1 && later.field_count == 0)

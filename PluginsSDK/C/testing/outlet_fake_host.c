@@ -1,5 +1,6 @@
 #include "outlet_fake_host.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +24,12 @@ struct pairs {
     int ignores_case; /* whether the names are those of header fields */
 };
 
-/* A request or a response. */
+/* What a handle is for; each kind has its own ids. */
+enum kind { request_kind = 1, response_kind, sink_kind, completion_kind, call_kind, exchange_kind, timer_kind };
+
+/* A request, a response or a sink. */
 struct message {
+    enum kind kind;
     struct bytes method, url, body, code, failure;
     struct pairs headers, attributes;
     struct pairs notes;  /* the attributes that plugins have set */
@@ -35,7 +40,6 @@ struct message {
     void *slot;
     int32_t status, answer;
     uint64_t answer_id; /* the response that a request was answered with; 0 for none */
-    int is_sink; /* its body is what was written */
 };
 
 struct completion {
@@ -66,10 +70,11 @@ static const uint64_t sink_limit = 64 << 20;
 static const size_t end_limit = 100000;
 
 /* The id of the calls that have no configuration. */
-static const uint64_t plain_call = 1;
+static const uint64_t plain_call = OUTLET_STATIC_CAST(uint64_t, call_kind) << 48 | 1;
 
 struct outlet_fake_host {
     outlet_host table; /* first: the table's address is the host's */
+    struct outlet_fake_host *next; /* in the list of all */
     outlet_http http;
     outlet_timers timer;
     /* Protects what services of several threads add. */
@@ -82,6 +87,7 @@ struct outlet_fake_host {
     uint64_t now;
     /* The call of create or reconfigure that has not ended, 0 for none, and the number of all of them. */
     uint64_t configuring, configured;
+    int creates; /* whether outlet_fake_create calls create */
     /* The blocks of views, and of those of the configuration; see new_block(). */
     void *views, *config_views;
     uint64_t round; /* how often the blocks of views were freed */
@@ -97,8 +103,21 @@ struct outlet_fake_host {
     int logged, quiesced;
 };
 
+/* All fake hosts that are not freed. */
+static struct outlet_fake_host *all_hosts;
+static pthread_mutex_t all_hosts_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+/* Prints what a plugin or a test has done wrong. */
+static void complain(const char *fact) { fprintf(stderr, "outlet_fake_host: %s\n", fact); }
+
+/* Ends a test that cannot go on. */
+static void give_up(const char *function, const char *fact) {
+    fprintf(stderr, "%s: %s\n", function, fact);
+    abort();
+}
+
 static void *checked(void *memory) {
-    if (memory == NULL) abort();
+    if (memory == NULL) give_up("outlet_fake_host", "there is no memory");
     return memory;
 }
 
@@ -182,6 +201,52 @@ static int is_field_value(outlet_view text) {
     return 1;
 }
 
+/* Whether bytes that a plugin passes can be read. */
+static int is_readable(outlet_view bytes, uint64_t limit) {
+    return bytes.len <= limit && (bytes.len == 0 || bytes.ptr != NULL);
+}
+
+/* The length of the UTF-8 sequence at a place of a text; 0 if there is none. */
+static uint64_t sequence_length(outlet_view text, uint64_t place) {
+    const uint8_t first = text.ptr[place];
+    if (first < 0x80) return 1;
+    if (first < 0xC2 || first > 0xF4) return 0;
+    const uint64_t length = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+    if (length > text.len - place) return 0;
+    /* No longer form than necessary, no surrogate, nothing above U+10FFFF. */
+    const uint8_t least = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+    const uint8_t most = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+    if (text.ptr[place + 1] < least || text.ptr[place + 1] > most) return 0;
+    for (uint64_t i = 2; i < length; i++) {
+        if ((text.ptr[place + i] & 0xC0) != 0x80) return 0;
+    }
+    return length;
+}
+
+/* Whether bytes that a plugin passes can be read and are UTF-8. */
+static int is_text(outlet_view text, uint64_t limit) {
+    if (!is_readable(text, limit)) return 0;
+    for (uint64_t i = 0; i < text.len;) {
+        const uint64_t length = sequence_length(text, i);
+        if (length == 0) return 0;
+        i += length;
+    }
+    return 1;
+}
+
+static int is_digit(uint8_t byte) { return byte >= '0' && byte <= '9'; }
+
+/* Whether a code and a message can be those of a failure. */
+static int is_reason(outlet_view code, outlet_view text) {
+    if (!is_readable(code, OUTLET_MAX_CODE) || !is_text(text, OUTLET_MAX_MESSAGE)) return 0;
+    for (uint64_t i = 0; i < code.len; i++) {
+        const uint8_t byte = code.ptr[i];
+        const int is_letter = (byte | 0x20) >= 'a' && (byte | 0x20) <= 'z';
+        if (!is_letter && !is_digit(byte) && byte != '-') return 0;
+    }
+    return 1;
+}
+
 static struct bytes *find(const struct pairs *pairs, outlet_view name, uint32_t nth) {
     for (size_t i = 0; i < pairs->count; i++) {
         if (is(pairs, i, name) && nth-- == 0) return &pairs->all[i].value;
@@ -198,16 +263,16 @@ static void add(struct pairs *pairs, outlet_view name, outlet_view value) {
     set(&pair->value, value);
 }
 
-static void free_pair(struct pair *pair) {
+static void free_pair(const struct pair *pair) {
     free(pair->name.ptr);
     free(pair->value.ptr);
 }
 
-/* Removes those of the first pairs that have a name. */
-static void remove_first(struct pairs *pairs, size_t count, outlet_view name) {
-    size_t kept = 0;
-    for (size_t i = 0; i < pairs->count; i++) {
-        if (i < count && is(pairs, i, name)) {
+/* Removes the pairs from a position on that have a name. */
+static void remove_from(struct pairs *pairs, size_t first, outlet_view name) {
+    size_t kept = first;
+    for (size_t i = first; i < pairs->count; i++) {
+        if (is(pairs, i, name)) {
             free_pair(&pairs->all[i]);
         } else {
             pairs->all[kept++] = pairs->all[i];
@@ -216,62 +281,108 @@ static void remove_first(struct pairs *pairs, size_t count, outlet_view name) {
     pairs->count = kept;
 }
 
-static void remove_all(struct pairs *pairs, outlet_view name) {
-    remove_first(pairs, pairs->count, name);
-}
-
-/* Adds a pair in place of those with its name, of which the arguments may be. */
+/* Puts a pair in the place of the first one with its name, of which the arguments may be, and removes the others;
+ * at the end if there is none. */
 static void put(struct pairs *pairs, outlet_view name, outlet_view value) {
-    const size_t old = pairs->count;
+    size_t place = 0;
+    while (place < pairs->count && !is(pairs, place, name)) place++;
     add(pairs, name, value);
-    remove_first(pairs, old, view_of(&pairs->all[old].name));
+    if (place == pairs->count - 1) return;
+    const struct pair old = pairs->all[place];
+    pairs->all[place] = pairs->all[--pairs->count];
+    remove_from(pairs, place + 1, view_of(&pairs->all[place].name));
+    free_pair(&old);
 }
 
-/* Replaces all pairs by fields. */
-static void replace_all(struct pairs *pairs, const outlet_field *fields, uint64_t count) {
-    const size_t old = pairs->count;
-    for (uint64_t i = 0; i < count; i++) add(pairs, fields[i].name, fields[i].value);
-    for (size_t i = 0; i < old; i++) free_pair(&pairs->all[i]);
-    pairs->count -= old;
-    if (old > 0) memmove(pairs->all, pairs->all + old, pairs->count * sizeof *pairs->all);
-}
-
-static void free_pairs(struct pairs *pairs) {
+static void free_pairs(const struct pairs *pairs) {
     for (size_t i = 0; i < pairs->count; i++) free_pair(&pairs->all[i]);
     free(pairs->all);
 }
 
+/* The fake host with a table; NULL if there is none. */
 static struct outlet_fake_host *fake_of(const outlet_host *host) {
-    /* The tests own it, and may change it. */
-    return OUTLET_POINTER_CAST(struct outlet_fake_host *, OUTLET_POINTER_CAST(uintptr_t, host));
+    pthread_mutex_lock(&all_hosts_mutex);
+    struct outlet_fake_host *fake = all_hosts;
+    while (fake != NULL && &fake->table != host) fake = fake->next;
+    pthread_mutex_unlock(&all_hosts_mutex);
+    if (fake == NULL) {
+        complain("a function was called with a table that is not that of a fake host: the plugin has copied the "
+                 "table, or uses it after outlet_fake_free (rule handle-own)");
+    }
+    return fake;
 }
 
-static struct message *message(const outlet_host *host, uint64_t id) {
-    struct outlet_fake_host *fake = fake_of(host);
+#define FAKE                                       \
+    struct outlet_fake_host *fake = fake_of(host); \
+    if (fake == NULL) return OUTLET_E_STALE
+
+static uint64_t new_id(enum kind kind, uint64_t number) {
+    return OUTLET_STATIC_CAST(uint64_t, kind) << 48 | number;
+}
+
+/* The number of a handle, from 1; 0 if it is not one of this kind. */
+static uint64_t number_of(uint64_t id, enum kind kind) {
+    if (id >> 48 == OUTLET_STATIC_CAST(uint64_t, kind)) return id & 0xFFFFFFFFFFFF;
+    if (id >> 48 >= request_kind && id >> 48 <= timer_kind) {
+        complain("a function was called with a handle that is for something else, such as a response in place of a "
+                 "request (rule handle-own)");
+    }
+    return 0;
+}
+
+/* The message with a number; NULL if there is none of this kind. */
+static struct message *numbered(struct outlet_fake_host *fake, uint64_t number, enum kind kind) {
     pthread_mutex_lock(&fake->mutex);
-    struct message *found = id > 0 && id <= fake->message_count ? fake->messages[id - 1] : NULL;
+    struct message *found = number > 0 && number <= fake->message_count ? fake->messages[number - 1] : NULL;
     pthread_mutex_unlock(&fake->mutex);
+    return found != NULL && found->kind == kind ? found : NULL;
+}
+
+static struct message *message(struct outlet_fake_host *fake, uint64_t id, enum kind kind) {
+    return numbered(fake, number_of(id, kind), kind);
+}
+
+/* The message of a test's handle, which must be there. */
+static struct message *needed(outlet_fake_host *fake, uint64_t id, enum kind kind, const char *function) {
+    struct message *found = message(fake, id, kind);
+    if (found == NULL) give_up(function, "the handle is not one of this fake host");
     return found;
 }
 
-/* Makes an empty message, whose id is the count. */
-static uint64_t new_message(struct outlet_fake_host *fake, struct message **out) {
+/* The request or the response of a test's handle; NULL if there is none. */
+static struct message *any_message(outlet_fake_host *fake, uint64_t id) {
+    const enum kind kind = id >> 48 == response_kind ? response_kind : request_kind;
+    return message(fake, id, kind);
+}
+
+/* Makes an empty message, and returns its id. */
+static uint64_t new_message(struct outlet_fake_host *fake, enum kind kind, struct message **out) {
     struct message *self = OUTLET_STATIC_CAST(struct message *, checked(calloc(1, sizeof *self)));
+    self->kind = kind;
     self->headers.ignores_case = 1;
     pthread_mutex_lock(&fake->mutex);
     fake->messages = OUTLET_STATIC_CAST(
         struct message **, grown(fake->messages, fake->message_count, sizeof *fake->messages));
     fake->messages[fake->message_count++] = self;
-    const uint64_t id = fake->message_count;
+    const uint64_t id = new_id(kind, fake->message_count);
     pthread_mutex_unlock(&fake->mutex);
     *out = self;
     return id;
 }
 
+/* Whether a call has not ended. */
+static int is_call(struct outlet_fake_host *fake, outlet_call call) {
+    if (call.id == plain_call) return 1;
+    if (number_of(call.id, call_kind) == 0) return 0;
+    pthread_mutex_lock(&fake->mutex);
+    const int is_present = call.id == fake->configuring;
+    pthread_mutex_unlock(&fake->mutex);
+    return is_present;
+}
+
 /* Returns a view of a copy, which is freed when the next call begins: a plugin that keeps the view reads freed
  * memory. */
-static outlet_view copied_view(const outlet_host *host, struct bytes *bytes) {
-    struct outlet_fake_host *fake = fake_of(host);
+static outlet_view copied_view(struct outlet_fake_host *fake, struct bytes *bytes) {
     outlet_view view = {NULL, bytes->len};
     if (bytes->ptr == NULL) return view;
     pthread_mutex_lock(&fake->mutex);
@@ -284,9 +395,9 @@ static outlet_view copied_view(const outlet_host *host, struct bytes *bytes) {
     return view;
 }
 
-static outlet_status answer(const outlet_host *host, struct bytes *bytes, outlet_view *out) {
+static outlet_status answer(struct outlet_fake_host *fake, struct bytes *bytes, outlet_view *out) {
     if (bytes == NULL) return OUTLET_E_NOT_FOUND;
-    *out = copied_view(host, bytes);
+    *out = copied_view(fake, bytes);
     return OUTLET_OK;
 }
 
@@ -318,20 +429,88 @@ static int starts_with(outlet_view text, const char *word) {
     return text.len >= length && strncasecmp(OUTLET_POINTER_CAST(const char *, text.ptr), word, length) == 0;
 }
 
-/* Whether a text is the URL of a server: http or https, with a host. */
-static int is_server_url(outlet_view text) {
-    const uint64_t scheme = starts_with(text, "http://") ? 7 : starts_with(text, "https://") ? 8 : 0;
-    if (scheme == 0 || scheme == text.len || strchr("/?#:@", text.ptr[scheme]) != NULL) return 0;
+/* Whether a text is a port of at most 65535. */
+static int is_port(outlet_view text) {
+    uint32_t port = 0;
     for (uint64_t i = 0; i < text.len; i++) {
-        if (text.ptr[i] < 0x20 || text.ptr[i] == 0x7F) return 0;
+        if (!is_digit(text.ptr[i])) return 0;
+        port = port * 10 + text.ptr[i] - '0';
+        if (port > 65535) return 0;
     }
     return 1;
 }
 
+/* A part of a text. */
+static outlet_view part(outlet_view text, uint64_t start, uint64_t end) {
+    const outlet_view view = {text.ptr + start, end - start};
+    return view;
+}
+
+/* Whether a text is an IPv6 address in brackets; only its characters are checked. */
+static int is_bracketed(outlet_view text) {
+    for (uint64_t i = 1; i + 1 < text.len; i++) {
+        const uint8_t byte = text.ptr[i];
+        const int is_hex = is_digit(byte) || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'f');
+        if (!is_hex && byte != ':' && byte != '.') return 0;
+    }
+    return text.len > 2 && text.ptr[text.len - 1] == ']';
+}
+
+/* Whether a text can be the name or the IPv4 address of a server. */
+static int is_name(outlet_view text) {
+    uint64_t label = 0, labels = 1;
+    int is_number = 1; /* whether the last label has digits only */
+    for (uint64_t i = 0; i < text.len; i++) {
+        const uint8_t byte = text.ptr[i];
+        if (byte <= ' ' || strchr("\"<>[\\]^`{|}", byte) != NULL) return 0;
+        if (byte == '.') {
+            if (i == label) return 0;
+            label = i + 1;
+            if (label == text.len) break;
+            labels++;
+            is_number = 1;
+        } else if (!is_digit(byte)) {
+            is_number = 0;
+        }
+    }
+    return text.len > 0 && !(is_number && labels > 4);
+}
+
+/* Where the port of a server begins, with its colon; the length if there is none. */
+static uint64_t port_start(outlet_view server) {
+    uint64_t start = server.len;
+    for (uint64_t i = server.len; i-- > 0 && server.ptr[i] != ']';) {
+        if (server.ptr[i] == ':') start = i;
+    }
+    return start;
+}
+
+/* Whether a text is the URL of a server: http or https, with a host. */
+static int is_server_url(outlet_view text) {
+    if (!is_text(text, OUTLET_MAX_VALUE)) return 0;
+    uint64_t start = starts_with(text, "http://") ? 7 : starts_with(text, "https://") ? 8 : 0;
+    if (start == 0) return 0;
+    for (uint64_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] < 0x20 || text.ptr[i] == 0x7F) return 0;
+    }
+    uint64_t end = start;
+    while (end < text.len && strchr("/?#", text.ptr[end]) == NULL) end++;
+    for (uint64_t i = start; i < end; i++) {
+        if (text.ptr[i] == '@') start = i + 1;
+    }
+    const outlet_view server = part(text, start, end);
+    const uint64_t colon = port_start(server);
+    const outlet_view host = part(server, 0, colon);
+    if (colon < server.len && !is_port(part(server, colon + 1, server.len))) return 0;
+    return host.len > 0 && host.ptr[0] == '[' ? is_bracketed(host) : is_name(host);
+}
+
 /* Whether the fields of a message can be sent. */
 static int are_fields(const outlet_field *fields, uint64_t count) {
+    if (count > OUTLET_MAX_FIELDS || (count > 0 && fields == NULL)) return 0;
     for (uint64_t i = 0; i < count; i++) {
-        if (!is_token(fields[i].name) || !is_field_value(fields[i].value)) return 0;
+        if (!is_readable(fields[i].name, OUTLET_MAX_NAME) || !is_token(fields[i].name)) return 0;
+        if (!is_readable(fields[i].value, OUTLET_MAX_VALUE) || !is_field_value(fields[i].value)) return 0;
     }
     return 1;
 }
@@ -356,17 +535,23 @@ static int is_reserved(outlet_view name) {
 
 static int is_host_name(outlet_view name) { return name.len == 4 && starts_with(name, "Host"); }
 
-/* Whether a text consists of bytes that the value of Host can have. */
+/* Whether a text can be the value of Host. */
 static int is_host(outlet_view text) {
-    for (uint64_t i = 0; i < text.len; i++) {
-        const outlet_view byte = {text.ptr + i, 1};
-        if (!is_token(byte) && strchr("[]:(),;=", text.ptr[i]) == NULL) return 0;
+    const uint64_t colon = port_start(text);
+    const outlet_view host = part(text, 0, colon);
+    if (colon < text.len && (colon + 1 == text.len || !is_port(part(text, colon + 1, text.len)))) return 0;
+    if (host.len > 0 && host.ptr[0] == '[') return is_bracketed(host);
+    for (uint64_t i = 0; i < host.len; i++) {
+        const outlet_view byte = {host.ptr + i, 1};
+        if (!is_token(byte) && strchr("(),;=", host.ptr[i]) == NULL) return 0;
     }
-    return text.len > 0;
+    return host.len > 0;
 }
 
 /* Whether a request can be sent. */
 static int is_sendable(const outlet_http_request *asked) {
+    if (!OUTLET_HAS(asked, outlet_http_request, timeout_ns)) return 0;
+    if (!is_readable(asked->method, OUTLET_MAX_VALUE) || !is_readable(asked->body, OUTLET_MAX_BODY)) return 0;
     const int is_get = asked->method.len == 0 || equals(asked->method, "GET");
     if (!is_get && (!is_token(asked->method) || equals(asked->method, "CONNECT"))) return 0;
     if (asked->body.len > 0 && (is_get || equals(asked->method, "HEAD"))) return 0;
@@ -380,13 +565,15 @@ static int is_sendable(const outlet_http_request *asked) {
 static outlet_status http_send(const outlet_host *host, outlet_call call,
                                const outlet_http_request *asked, outlet_http_done done, void *data,
                                outlet_exchange *out) {
-    struct outlet_fake_host *fake = fake_of(host);
+    FAKE;
     struct message *self;
-    if (!is_sendable(asked)) return OUTLET_E_ARGUMENT;
-    const outlet_request request = {new_message(fake, &self)};
+    if (done == NULL || asked == NULL || !is_sendable(asked)) return OUTLET_E_ARGUMENT;
+    if ((asked->flags & ~OUTLET_HTTP_NO_REDIRECTS) != 0) return OUTLET_E_UNSUPPORTED;
+    if (call.id != 0 && !is_call(fake, call)) return OUTLET_E_STALE;
+    if (fake->creates) return OUTLET_E_STATE;
+    const outlet_request request = {new_message(fake, request_kind, &self)};
     const struct exchange exchange = {request, done, data, 0, 0};
     size_t running = 0;
-    (void)call;
     set(&self->method, asked->method.len == 0 ? outlet_text("GET") : asked->method);
     set(&self->url, asked->url);
     set(&self->body, asked->body);
@@ -401,7 +588,7 @@ static outlet_status http_send(const outlet_host *host, outlet_call call,
         fake->exchanges = OUTLET_STATIC_CAST(
             struct exchange *, grown(fake->exchanges, nth, sizeof exchange));
         fake->exchanges[fake->exchange_count++] = exchange;
-        out->id = nth + 1;
+        out->id = new_id(exchange_kind, nth + 1);
     }
     pthread_mutex_unlock(&fake->mutex);
     if (is_full) return OUTLET_E_STATE;
@@ -410,11 +597,12 @@ static outlet_status http_send(const outlet_host *host, outlet_call call,
 }
 
 static outlet_status http_cancel(const outlet_host *host, outlet_exchange id) {
-    struct outlet_fake_host *fake = fake_of(host);
+    FAKE;
     outlet_status status = OUTLET_E_STALE;
+    const uint64_t number = number_of(id.id, exchange_kind);
     pthread_mutex_lock(&fake->mutex);
-    if (id.id > 0 && id.id <= fake->exchange_count && !fake->exchanges[id.id - 1].is_over) {
-        fake->exchanges[id.id - 1].is_cancelled = 1;
+    if (number > 0 && number <= fake->exchange_count && !fake->exchanges[number - 1].is_over) {
+        fake->exchanges[number - 1].is_cancelled = 1;
         status = OUTLET_OK;
     }
     pthread_mutex_unlock(&fake->mutex);
@@ -428,12 +616,13 @@ static uint64_t later(uint64_t time, uint64_t delay) {
 
 static outlet_status timer_start(const outlet_host *host, uint64_t delay, outlet_timer_done done,
                                  void *data, outlet_timer *out) {
-    struct outlet_fake_host *fake = fake_of(host);
+    FAKE;
     outlet_status status = OUTLET_E_STATE;
+    if (done == NULL) return OUTLET_E_ARGUMENT;
     pthread_mutex_lock(&fake->mutex);
-    if (fake->timer_count < OUTLET_MAX_TIMERS) {
+    if (!fake->creates && fake->timer_count < OUTLET_MAX_TIMERS) {
         const uint64_t due = later(fake->now, delay);
-        const struct timer timer = {++fake->timers_started, due, done, data, 0};
+        const struct timer timer = {new_id(timer_kind, ++fake->timers_started), due, done, data, 0};
         fake->timers = OUTLET_STATIC_CAST(
             struct timer *, grown(fake->timers, fake->timer_count, sizeof *fake->timers));
         fake->timers[fake->timer_count++] = timer;
@@ -445,8 +634,9 @@ static outlet_status timer_start(const outlet_host *host, uint64_t delay, outlet
 }
 
 static outlet_status timer_cancel(const outlet_host *host, outlet_timer id) {
-    struct outlet_fake_host *fake = fake_of(host);
+    FAKE;
     outlet_status status = OUTLET_E_STALE;
+    if (number_of(id.id, timer_kind) == 0) return status;
     pthread_mutex_lock(&fake->mutex);
     for (size_t i = 0; i < fake->timer_count; i++) {
         if (fake->timers[i].id != id.id) continue;
@@ -458,7 +648,8 @@ static outlet_status timer_cancel(const outlet_host *host, outlet_timer id) {
 }
 
 static outlet_status fake_extension(const outlet_host *host, outlet_view id, const void **out) {
-    const struct outlet_fake_host *fake = fake_of(host);
+    FAKE;
+    if (!is_text(id, OUTLET_MAX_NAME)) return OUTLET_E_ARGUMENT;
     const struct bytes *service = find(&fake->services, id, 0);
     if (service == NULL) return OUTLET_E_UNSUPPORTED;
     if (strcmp(service->ptr, OUTLET_HTTP_1) == 0) *out = &fake->http;
@@ -468,34 +659,54 @@ static outlet_status fake_extension(const outlet_host *host, outlet_view id, con
 
 static outlet_status fake_log(const outlet_host *host, outlet_call call, uint32_t level,
                               outlet_view text, const outlet_field *fields, uint64_t count) {
-    (void)call, (void)level, (void)text, (void)fields, (void)count;
-    pthread_mutex_lock(&fake_of(host)->mutex);
-    fake_of(host)->logged++;
-    pthread_mutex_unlock(&fake_of(host)->mutex);
+    FAKE;
+    if (level > OUTLET_LOG_ERROR || !is_text(text, OUTLET_MAX_MESSAGE)) return OUTLET_E_ARGUMENT;
+    if (count > OUTLET_MAX_LOG_FIELDS || (count > 0 && fields == NULL)) return OUTLET_E_ARGUMENT;
+    for (uint64_t i = 0; i < count; i++) {
+        if (!is_text(fields[i].name, OUTLET_MAX_MESSAGE)) return OUTLET_E_ARGUMENT;
+        if (!is_text(fields[i].value, OUTLET_MAX_MESSAGE)) return OUTLET_E_ARGUMENT;
+    }
+    if (call.id != 0 && !is_call(fake, call)) return OUTLET_E_STALE;
+    pthread_mutex_lock(&fake->mutex);
+    fake->logged++;
+    pthread_mutex_unlock(&fake->mutex);
     return OUTLET_OK;
+}
+
+/* The reason in place of one that is refused. */
+static void note_refusal(struct outlet_fake_host *fake) {
+    note(fake, outlet_text(""), outlet_text("the plugin's reason cannot be read"));
 }
 
 static outlet_status fake_fail(const outlet_host *host, outlet_call call, outlet_view code,
                                outlet_view text) {
-    (void)call;
-    note(fake_of(host), code, text);
+    FAKE;
+    if (!is_call(fake, call)) return OUTLET_E_STALE;
+    if (!is_reason(code, text)) {
+        if (fake->failure.ptr == NULL) note_refusal(fake);
+        return OUTLET_E_ARGUMENT;
+    }
+    note(fake, code, text);
     return OUTLET_OK;
 }
 
 static outlet_status fake_deadline(const outlet_host *host, outlet_call call, uint64_t *out) {
-    (void)host, (void)call;
+    FAKE;
+    if (!is_call(fake, call)) return OUTLET_E_STALE;
     *out = 0;
     return OUTLET_OK;
 }
 
 static outlet_status fake_config_value(const outlet_host *host, outlet_call call, outlet_view key,
                                        outlet_view *out) {
-    struct outlet_fake_host *fake = fake_of(host);
+    FAKE;
     if (call.id == plain_call) return OUTLET_E_STATE;
+    if (!is_call(fake, call)) return OUTLET_E_STALE;
+    if (!is_text(key, OUTLET_MAX_NAME)) return OUTLET_E_ARGUMENT;
     const struct bytes *value = find(&fake->settings, key, 0);
     outlet_status status = value == NULL ? OUTLET_E_NOT_FOUND : OUTLET_OK;
     pthread_mutex_lock(&fake->mutex);
-    if (call.id == 0 || call.id != fake->configuring) status = OUTLET_E_STALE;
+    if (call.id != fake->configuring) status = OUTLET_E_STALE;
     if (status == OUTLET_OK) {
         out->ptr = copy_of(value, &fake->config_views);
         out->len = value->len;
@@ -504,47 +715,48 @@ static outlet_status fake_config_value(const outlet_host *host, outlet_call call
     return status;
 }
 
-#define MESSAGE(id_)                                        \
-    struct message *self = message(host, (id_).id);         \
+#define MESSAGE(kind_, id_)                                   \
+    FAKE;                                                     \
+    struct message *self = message(fake, (id_).id, kind_);    \
     if (self == NULL) return OUTLET_E_STALE
 
 static outlet_status request_method(const outlet_host *host, outlet_request request, outlet_view *out) {
-    MESSAGE(request);
-    return answer(host, &self->method, out);
+    MESSAGE(request_kind, request);
+    return answer(fake, &self->method, out);
 }
 
 static outlet_status request_url(const outlet_host *host, outlet_request request, outlet_view *out) {
-    MESSAGE(request);
-    return answer(host, &self->url, out);
+    MESSAGE(request_kind, request);
+    return answer(fake, &self->url, out);
 }
 
-static outlet_status header(const outlet_host *host, struct message *self, outlet_view name,
+static outlet_status header(struct outlet_fake_host *fake, struct message *self, outlet_view name,
                             uint32_t nth, outlet_view *out) {
-    return answer(host, find(&self->headers, name, nth), out);
+    if (!is_readable(name, OUTLET_MAX_NAME)) return OUTLET_E_ARGUMENT;
+    return answer(fake, find(&self->headers, name, nth), out);
 }
 
 static outlet_status request_header(const outlet_host *host, outlet_request request, outlet_view name,
                                     uint32_t nth, outlet_view *out) {
-    MESSAGE(request);
-    return header(host, self, name, nth, out);
+    MESSAGE(request_kind, request);
+    return header(fake, self, name, nth, out);
 }
 
 /* Whether the views of all headers are those of the present ones. */
-static int are_views_present(const outlet_host *host, struct message *self) {
-    if (self->views == NULL || self->view_round != fake_of(host)->round) return 0;
+static int are_views_present(struct outlet_fake_host *fake, struct message *self) {
+    if (self->views == NULL || self->view_round != fake->round) return 0;
     if (self->view_count != self->headers.count) return 0;
     for (size_t i = 0; i < self->headers.count; i++) {
         struct pair *pair = &self->headers.all[i];
-        if (self->views[i].name.ptr != copied_view(host, &pair->name).ptr) return 0;
-        if (self->views[i].value.ptr != copied_view(host, &pair->value).ptr) return 0;
+        if (self->views[i].name.ptr != copied_view(fake, &pair->name).ptr) return 0;
+        if (self->views[i].value.ptr != copied_view(fake, &pair->value).ptr) return 0;
     }
     return 1;
 }
 
 /* All headers. */
-static const outlet_field *field_views(const outlet_host *host, struct message *self) {
-    struct outlet_fake_host *fake = fake_of(host);
-    if (are_views_present(host, self)) return self->views;
+static const outlet_field *field_views(struct outlet_fake_host *fake, struct message *self) {
+    if (are_views_present(fake, self)) return self->views;
     self->view_count = self->headers.count;
     pthread_mutex_lock(&fake->mutex);
     self->view_round = fake->round;
@@ -552,48 +764,50 @@ static const outlet_field *field_views(const outlet_host *host, struct message *
         outlet_field *, new_block(&fake->views, self->view_count * sizeof *self->views));
     pthread_mutex_unlock(&fake->mutex);
     for (size_t i = 0; i < self->view_count; i++) {
-        self->views[i].name = copied_view(host, &self->headers.all[i].name);
-        self->views[i].value = copied_view(host, &self->headers.all[i].value);
+        self->views[i].name = copied_view(fake, &self->headers.all[i].name);
+        self->views[i].value = copied_view(fake, &self->headers.all[i].value);
     }
     return self->views;
 }
 
-static outlet_status headers(const outlet_host *host, struct message *self, outlet_field *out,
+static outlet_status headers(struct outlet_fake_host *fake, struct message *self, outlet_field *out,
                              uint64_t capacity, uint64_t *count) {
     *count = self->headers.count;
     const uint64_t copied = capacity < *count ? capacity : *count;
-    if (copied > 0) memcpy(out, field_views(host, self), copied * sizeof *out);
+    if (copied > 0) memcpy(out, field_views(fake, self), copied * sizeof *out);
     return OUTLET_OK;
 }
 
 static outlet_status request_headers(const outlet_host *host, outlet_request request, outlet_field *out,
                                      uint64_t capacity, uint64_t *count) {
-    MESSAGE(request);
-    return headers(host, self, out, capacity, count);
+    MESSAGE(request_kind, request);
+    return headers(fake, self, out, capacity, count);
 }
 
 static outlet_status request_body(const outlet_host *host, outlet_request request, outlet_view *out) {
-    MESSAGE(request);
-    return answer(host, &self->body, out);
+    MESSAGE(request_kind, request);
+    return answer(fake, &self->body, out);
 }
 
 static outlet_status request_attr(const outlet_host *host, outlet_request request, outlet_view key,
                                   outlet_view *out) {
-    MESSAGE(request);
+    MESSAGE(request_kind, request);
+    if (!is_text(key, OUTLET_MAX_NAME)) return OUTLET_E_ARGUMENT;
     struct bytes *note = find(&self->notes, key, 0);
-    return answer(host, note != NULL ? note : find(&self->attributes, key, 0), out);
+    return answer(fake, note != NULL ? note : find(&self->attributes, key, 0), out);
 }
 
 static outlet_status request_set_method(const outlet_host *host, outlet_request request,
                                         outlet_view method) {
-    MESSAGE(request);
-    if (!is_token(method) || equals(method, "CONNECT")) return OUTLET_E_ARGUMENT;
+    MESSAGE(request_kind, request);
+    if (!is_readable(method, OUTLET_MAX_VALUE) || !is_token(method)) return OUTLET_E_ARGUMENT;
+    if (equals(method, "CONNECT")) return OUTLET_E_ARGUMENT;
     set(&self->method, method);
     return OUTLET_OK;
 }
 
 static outlet_status request_set_url(const outlet_host *host, outlet_request request, outlet_view url) {
-    MESSAGE(request);
+    MESSAGE(request_kind, request);
     if (!is_server_url(url)) return OUTLET_E_ARGUMENT;
     set(&self->url, url);
     return OUTLET_OK;
@@ -601,6 +815,7 @@ static outlet_status request_set_url(const outlet_host *host, outlet_request req
 
 /* Why a header cannot be set; OUTLET_OK if it can. */
 static outlet_status objection(outlet_view name, outlet_view value) {
+    if (!is_readable(name, OUTLET_MAX_NAME) || !is_readable(value, OUTLET_MAX_VALUE)) return OUTLET_E_ARGUMENT;
     if (is_length(name)) return OUTLET_E_DENIED;
     if (!is_token(name) || !is_field_value(value)) return OUTLET_E_ARGUMENT;
     if (is_host_name(name)) return is_host(value) ? OUTLET_OK : OUTLET_E_ARGUMENT;
@@ -609,34 +824,39 @@ static outlet_status objection(outlet_view name, outlet_view value) {
 
 static outlet_status request_add_header(const outlet_host *host, outlet_request request,
                                         outlet_view name, outlet_view value) {
-    MESSAGE(request);
+    MESSAGE(request_kind, request);
     const outlet_status status = objection(name, value);
     if (status != OUTLET_OK) return status;
     if (is_host_name(name) && find(&self->headers, name, 0) != NULL) return OUTLET_E_ARGUMENT;
+    if (self->headers.count >= OUTLET_MAX_FIELDS) return OUTLET_E_ARGUMENT;
     add(&self->headers, name, value);
     return OUTLET_OK;
 }
 
 static outlet_status request_remove_header(const outlet_host *host, outlet_request request,
                                            outlet_view name) {
-    MESSAGE(request);
+    MESSAGE(request_kind, request);
+    if (!is_readable(name, OUTLET_MAX_NAME)) return OUTLET_E_ARGUMENT;
     if (is_length(name)) return OUTLET_E_DENIED;
-    remove_all(&self->headers, name);
+    remove_from(&self->headers, 0, name);
     return OUTLET_OK;
 }
 
 static outlet_status request_set_header(const outlet_host *host, outlet_request request,
                                         outlet_view name, outlet_view value) {
-    MESSAGE(request);
+    MESSAGE(request_kind, request);
     const outlet_status status = objection(name, value);
     if (status != OUTLET_OK) return status;
+    const int is_new = find(&self->headers, name, 0) == NULL;
+    if (is_new && self->headers.count >= OUTLET_MAX_FIELDS) return OUTLET_E_ARGUMENT;
     put(&self->headers, name, value);
     return OUTLET_OK;
 }
 
 static outlet_status request_set_body(const outlet_host *host, outlet_request request,
                                       outlet_view body) {
-    MESSAGE(request);
+    MESSAGE(request_kind, request);
+    if (!is_readable(body, OUTLET_MAX_BODY)) return OUTLET_E_ARGUMENT;
     set(&self->body, body);
     return OUTLET_OK;
 }
@@ -647,8 +867,8 @@ static void set_attr(struct message *self, outlet_view key, outlet_view value) {
 
 static outlet_status request_set_attr(const outlet_host *host, outlet_request request, outlet_view key,
                                       outlet_view value) {
-    MESSAGE(request);
-    if (key.len > OUTLET_MAX_NAME || value.len > OUTLET_MAX_VALUE) return OUTLET_E_ARGUMENT;
+    MESSAGE(request_kind, request);
+    if (!is_text(key, OUTLET_MAX_NAME) || !is_text(value, OUTLET_MAX_VALUE)) return OUTLET_E_ARGUMENT;
     if (key.len == 0) return OUTLET_E_ARGUMENT;
     if (has_prefix(key, "target.") || has_prefix(key, "request.") || has_prefix(key, "outlet."))
         return OUTLET_E_DENIED;
@@ -662,13 +882,13 @@ static outlet_status request_set_attr(const outlet_host *host, outlet_request re
 }
 
 static outlet_status request_slot(const outlet_host *host, outlet_request request, void **out) {
-    MESSAGE(request);
+    MESSAGE(request_kind, request);
     *out = self->slot;
     return OUTLET_OK;
 }
 
 static outlet_status request_set_slot(const outlet_host *host, outlet_request request, void *slot) {
-    MESSAGE(request);
+    MESSAGE(request_kind, request);
     self->slot = slot;
     return OUTLET_OK;
 }
@@ -676,24 +896,54 @@ static outlet_status request_set_slot(const outlet_host *host, outlet_request re
 /* Whether a plugin can answer with a response. */
 static int is_answer(int32_t status, const outlet_field *fields, uint64_t count, outlet_view body) {
     if (status < 200 || status > 599 || !are_fields(fields, count)) return 0;
+    if (!is_readable(body, OUTLET_MAX_BODY)) return 0;
     return body.len == 0 || (status != 204 && status != 304);
+}
+
+/* Whether the value of Content-Length can stay that of a response without a body. */
+static int is_count(outlet_view text) {
+    for (uint64_t i = 0; i < text.len; i++) {
+        if (!is_digit(text.ptr[i])) return 0;
+    }
+    return text.len > 0 && text.len < 19;
+}
+
+/* Replaces the fields and the body of a response: without the fields of the transport, and with one
+ * Content-Length at most, which is the length of the body, unless that is empty. */
+static void fill(struct message *self, const outlet_field *fields, uint64_t count, outlet_view body) {
+    struct pairs kept = {NULL, 0, 1};
+    char length[24];
+    snprintf(length, sizeof length, "%" PRIu64, body.len);
+    for (uint64_t i = 0; i < count; i++) {
+        const outlet_field field = fields[i];
+        if (!is_reserved(field.name)) {
+            add(&kept, field.name, field.value);
+        } else if (is_length(field.name) && find(&kept, field.name, 0) == NULL) {
+            const int is_kept = body.len == 0 && is_count(field.value);
+            add(&kept, field.name, is_kept ? field.value : outlet_text(length));
+        }
+    }
+    /* The arguments may be parts of the message. */
+    const struct pairs old = self->headers;
+    self->headers = kept;
+    set(&self->body, body);
+    free_pairs(&old);
 }
 
 static outlet_status request_answer(const outlet_host *host, outlet_request request, int32_t status,
                                     const outlet_field *fields, uint64_t count, outlet_view body) {
-    MESSAGE(request);
+    MESSAGE(request_kind, request);
     if (!is_answer(status, fields, count, body)) return OUTLET_E_ARGUMENT;
     if (equals(view_of(&self->method), "HEAD") && body.len > 0) return OUTLET_E_ARGUMENT;
     struct message *response;
-    self->answer_id = new_message(fake_of(host), &response);
-    replace_all(&response->headers, fields, count);
-    set(&response->body, body);
+    self->answer_id = new_message(fake, response_kind, &response);
+    fill(response, fields, count, body);
     self->answer = response->status = status;
     return OUTLET_OK;
 }
 
 static outlet_status response_status(const outlet_host *host, outlet_response response, int32_t *out) {
-    MESSAGE(response);
+    MESSAGE(response_kind, response);
     if (self->status == 0) return OUTLET_E_NOT_FOUND;
     *out = self->status;
     return OUTLET_OK;
@@ -701,37 +951,36 @@ static outlet_status response_status(const outlet_host *host, outlet_response re
 
 static outlet_status response_error(const outlet_host *host, outlet_response response,
                                     outlet_view *code, outlet_view *text) {
-    MESSAGE(response);
+    MESSAGE(response_kind, response);
     if (self->code.len == 0) return OUTLET_E_NOT_FOUND;
-    *code = copied_view(host, &self->code);
-    *text = copied_view(host, &self->failure);
+    *code = copied_view(fake, &self->code);
+    *text = copied_view(fake, &self->failure);
     return OUTLET_OK;
 }
 
 static outlet_status response_header(const outlet_host *host, outlet_response response,
                                      outlet_view name, uint32_t nth, outlet_view *out) {
-    MESSAGE(response);
-    return header(host, self, name, nth, out);
+    MESSAGE(response_kind, response);
+    return header(fake, self, name, nth, out);
 }
 
 static outlet_status response_headers(const outlet_host *host, outlet_response response,
                                       outlet_field *out, uint64_t capacity, uint64_t *count) {
-    MESSAGE(response);
-    return headers(host, self, out, capacity, count);
+    MESSAGE(response_kind, response);
+    return headers(fake, self, out, capacity, count);
 }
 
 static outlet_status response_body(const outlet_host *host, outlet_response response,
                                    outlet_view *out) {
-    MESSAGE(response);
-    return answer(host, &self->body, out);
+    MESSAGE(response_kind, response);
+    return answer(fake, &self->body, out);
 }
 
 static outlet_status response_replace(const outlet_host *host, outlet_response response, int32_t status,
                                       const outlet_field *fields, uint64_t count, outlet_view body) {
-    MESSAGE(response);
+    MESSAGE(response_kind, response);
     if (!is_answer(status, fields, count, body)) return OUTLET_E_ARGUMENT;
-    replace_all(&self->headers, fields, count);
-    set(&self->body, body);
+    fill(self, fields, count, body);
     set(&self->code, outlet_text(""));
     self->status = self->answer = status;
     return OUTLET_OK;
@@ -739,38 +988,41 @@ static outlet_status response_replace(const outlet_host *host, outlet_response r
 
 static outlet_status response_replace_error(const outlet_host *host, outlet_response response,
                                             outlet_view code, outlet_view text) {
-    MESSAGE(response);
-    set(&self->code, code.len > 0 ? code : outlet_text("plugin"));
-    set(&self->failure, text);
-    return OUTLET_OK;
+    MESSAGE(response_kind, response);
+    const int is_refused = !is_reason(code, text);
+    set(&self->code, is_refused || code.len == 0 ? outlet_text("plugin") : code);
+    set(&self->failure, is_refused ? outlet_text("the plugin's reason cannot be read") : text);
+    return is_refused ? OUTLET_E_ARGUMENT : OUTLET_OK;
 }
 
 static outlet_status sink_write(const outlet_host *host, outlet_sink sink, outlet_view bytes) {
-    struct message *self = message(host, sink.id);
-    if (self == NULL || !self->is_sink) return OUTLET_E_STALE;
-    if (bytes.len > sink_limit - self->body.len) return OUTLET_E_ARGUMENT;
+    MESSAGE(sink_kind, sink);
+    if (!is_readable(bytes, sink_limit - self->body.len)) return OUTLET_E_ARGUMENT;
     const struct bytes written = joined(view_of(&self->body), bytes);
     free(self->body.ptr);
     self->body = written;
     return OUTLET_OK;
 }
 
-static struct completion *completion(const outlet_host *host, outlet_completion id) {
-    struct outlet_fake_host *fake = fake_of(host);
-    return id.id > 0 && id.id <= fake->completion_count ? &fake->completions[id.id - 1] : NULL;
+static struct completion *completion(struct outlet_fake_host *fake, outlet_completion id) {
+    const uint64_t number = number_of(id.id, completion_kind);
+    return number > 0 && number <= fake->completion_count ? &fake->completions[number - 1] : NULL;
 }
 
 static outlet_status is_awaited(const outlet_host *host, outlet_completion id) {
-    const struct completion *self = completion(host, id);
+    FAKE;
+    const struct completion *self = completion(fake, id);
     return self != NULL && self->settled == 0 ? OUTLET_OK : OUTLET_E_CANCELLED;
 }
 
 static outlet_status settle(const outlet_host *host, outlet_completion id, int32_t result,
                             outlet_view code, outlet_view text) {
-    struct completion *self = completion(host, id);
+    FAKE;
+    struct completion *self = completion(fake, id);
     if (self == NULL || self->settled++ > 0) return OUTLET_E_STALE;
     self->result = result;
-    if (code.len + text.len > 0) note(fake_of(host), code, text);
+    if (!is_reason(code, text)) note_refusal(fake);
+    else if (code.len + text.len > 0) note(fake, code, text);
     return OUTLET_OK;
 }
 
@@ -781,16 +1033,19 @@ static outlet_status retry_done(const outlet_host *host, outlet_completion id, i
 }
 
 static outlet_status quiesced(const outlet_host *host) {
-    fake_of(host)->quiesced++;
+    FAKE;
+    if (fake->creates) return OUTLET_E_STALE;
+    fake->quiesced++;
     return OUTLET_OK;
 }
 
 static outlet_status request_snapshot(const outlet_host *host, outlet_request request,
                                       outlet_request_snapshot *out) {
-    MESSAGE(request);
-    out->method = copied_view(host, &self->method);
-    out->url = copied_view(host, &self->url);
-    out->fields = field_views(host, self);
+    MESSAGE(request_kind, request);
+    if (!OUTLET_HAS(out, outlet_request_snapshot, body_length)) return OUTLET_E_ARGUMENT;
+    out->method = copied_view(fake, &self->method);
+    out->url = copied_view(fake, &self->url);
+    out->fields = field_views(fake, self);
     out->field_count = self->headers.count;
     out->body_length = self->body.len;
     return OUTLET_OK;
@@ -798,11 +1053,12 @@ static outlet_status request_snapshot(const outlet_host *host, outlet_request re
 
 static outlet_status response_snapshot(const outlet_host *host, outlet_response response,
                                        outlet_response_snapshot *out) {
-    MESSAGE(response);
+    MESSAGE(response_kind, response);
+    if (!OUTLET_HAS(out, outlet_response_snapshot, body_length)) return OUTLET_E_ARGUMENT;
     out->status = self->status;
-    out->error_code = copied_view(host, &self->code);
-    out->error_message = copied_view(host, &self->failure);
-    out->fields = field_views(host, self);
+    out->error_code = copied_view(fake, &self->code);
+    out->error_message = copied_view(fake, &self->failure);
+    out->fields = field_views(fake, self);
     out->field_count = self->headers.count;
     out->body_length = self->body.len;
     return OUTLET_OK;
@@ -818,14 +1074,14 @@ static outlet_status body_read(struct message *self, uint64_t offset, uint8_t *o
 
 static outlet_status request_body_read(const outlet_host *host, outlet_request request, uint64_t offset,
                                        uint8_t *out, uint64_t capacity, uint64_t *count) {
-    MESSAGE(request);
+    MESSAGE(request_kind, request);
     return body_read(self, offset, out, capacity, count);
 }
 
 static outlet_status response_body_read(const outlet_host *host, outlet_response response,
                                         uint64_t offset, uint8_t *out, uint64_t capacity,
                                         uint64_t *count) {
-    MESSAGE(response);
+    MESSAGE(response_kind, response);
     return body_read(self, offset, out, capacity, count);
 }
 
@@ -884,10 +1140,21 @@ outlet_fake_host *outlet_fake_new(void) {
     fake->timer.cancel = timer_cancel;
     pthread_mutex_init(&fake->mutex, NULL);
     set(&fake->json, outlet_text("{}"));
+    pthread_mutex_lock(&all_hosts_mutex);
+    fake->next = all_hosts;
+    all_hosts = fake;
+    pthread_mutex_unlock(&all_hosts_mutex);
     return fake;
 }
 
 void outlet_fake_free(outlet_fake_host *fake) {
+    pthread_mutex_lock(&all_hosts_mutex);
+    struct outlet_fake_host **link = &all_hosts;
+    while (*link != NULL && *link != fake) link = &(*link)->next;
+    const int is_known = *link != NULL;
+    if (is_known) *link = fake->next;
+    pthread_mutex_unlock(&all_hosts_mutex);
+    if (!is_known) give_up("outlet_fake_free", "there is no such fake host; it may be freed already");
     for (size_t i = 0; i < fake->message_count; i++) {
         struct message *self = fake->messages[i];
         struct bytes *all[] = {&self->method, &self->url, &self->body, &self->code, &self->failure};
@@ -967,8 +1234,10 @@ outlet_instance *outlet_fake_create(outlet_fake_host *fake, const outlet_descrip
     const outlet_call call = outlet_fake_begin_configuring(fake);
     const outlet_config config = configuration(fake);
     outlet_instance *instance = NULL;
+    fake->creates = 1;
     const outlet_status status =
         descriptor->create(descriptor, &fake->table, call, &config, &instance);
+    fake->creates = 0;
     outlet_fake_end_configuring(fake);
     return status == OUTLET_OK ? instance : NULL;
 }
@@ -990,7 +1259,7 @@ const char *outlet_fake_failure(outlet_fake_host *fake) {
 
 outlet_request outlet_fake_request(outlet_fake_host *fake, const char *method, const char *url) {
     struct message *self;
-    const outlet_request request = {new_message(fake, &self)};
+    const outlet_request request = {new_message(fake, request_kind, &self)};
     set(&self->method, outlet_text(method));
     set(&self->url, outlet_text(url));
     return request;
@@ -998,14 +1267,13 @@ outlet_request outlet_fake_request(outlet_fake_host *fake, const char *method, c
 
 void outlet_fake_set_attr(outlet_fake_host *fake, outlet_request request, const char *key,
                           const char *value) {
-    struct message *self = message(&fake->table, request.id);
-    if (self == NULL) abort();
+    struct message *self = needed(fake, request.id, request_kind, "outlet_fake_set_attr");
     set_attr(self, outlet_text(key), outlet_text(value));
 }
 
 outlet_response outlet_fake_response(outlet_fake_host *fake, int32_t status, const char *body) {
     struct message *self;
-    const outlet_response response = {new_message(fake, &self)};
+    const outlet_response response = {new_message(fake, response_kind, &self)};
     self->status = status;
     set(&self->body, outlet_text(body));
     if (status == 0) {
@@ -1017,31 +1285,30 @@ outlet_response outlet_fake_response(outlet_fake_host *fake, int32_t status, con
 
 void outlet_fake_add_header(outlet_fake_host *fake, outlet_response response, const char *name,
                             const char *value) {
-    struct message *self = message(&fake->table, response.id);
-    if (self == NULL) abort();
+    /* The fake host in Swift passes requests, too. */
+    struct message *self = any_message(fake, response.id);
+    if (self == NULL) give_up("outlet_fake_add_header", "the handle is not one of this fake host");
     add(&self->headers, outlet_text(name), outlet_text(value));
 }
 
 void outlet_fake_set_body(outlet_fake_host *fake, outlet_response response, outlet_view body) {
-    struct message *self = message(&fake->table, response.id);
-    if (self == NULL) abort();
+    struct message *self = needed(fake, response.id, response_kind, "outlet_fake_set_body");
     set(&self->body, body);
 }
 
 const char *outlet_fake_header(outlet_fake_host *fake, outlet_request request, const char *name) {
-    struct message *self = message(&fake->table, request.id);
-    if (self == NULL) abort();
+    struct message *self = needed(fake, request.id, request_kind, "outlet_fake_header");
     const struct bytes *value = find(&self->headers, outlet_text(name), 0);
     return value == NULL ? NULL : value->ptr;
 }
 
 int32_t outlet_fake_answer(outlet_fake_host *fake, uint64_t id) {
-    const struct message *self = message(&fake->table, id);
+    const struct message *self = any_message(fake, id);
     return self == NULL ? 0 : self->answer;
 }
 
 outlet_response outlet_fake_answered(outlet_fake_host *fake, outlet_request request) {
-    const struct message *self = message(&fake->table, request.id);
+    const struct message *self = message(fake, request.id, request_kind);
     const outlet_response response = {self == NULL ? 0 : self->answer_id};
     return response;
 }
@@ -1051,31 +1318,29 @@ outlet_completion outlet_fake_completion(outlet_fake_host *fake) {
     fake->completions = OUTLET_STATIC_CAST(
         struct completion *, grown(fake->completions, fake->completion_count, sizeof unsettled));
     fake->completions[fake->completion_count] = unsettled;
-    const outlet_completion id = {++fake->completion_count};
+    const outlet_completion id = {new_id(completion_kind, ++fake->completion_count)};
     return id;
 }
 
 int outlet_fake_settled(outlet_fake_host *fake, outlet_completion id) {
-    const struct completion *self = completion(&fake->table, id);
+    const struct completion *self = completion(fake, id);
     return self == NULL ? 0 : self->settled;
 }
 
 int32_t outlet_fake_result(outlet_fake_host *fake, outlet_completion id) {
-    const struct completion *self = completion(&fake->table, id);
+    const struct completion *self = completion(fake, id);
     return self == NULL ? 0 : self->result;
 }
 
 outlet_sink outlet_fake_sink(outlet_fake_host *fake) {
     struct message *self;
-    const outlet_sink sink = {new_message(fake, &self)};
+    const outlet_sink sink = {new_message(fake, sink_kind, &self)};
     set(&self->body, outlet_text(""));
-    self->is_sink = 1;
     return sink;
 }
 
 outlet_view outlet_fake_written(outlet_fake_host *fake, outlet_sink sink) {
-    const struct message *self = message(&fake->table, sink.id);
-    if (self == NULL || !self->is_sink) abort();
+    const struct message *self = needed(fake, sink.id, sink_kind, "outlet_fake_written");
     return view_of(&self->body);
 }
 
@@ -1119,7 +1384,7 @@ int outlet_fake_respond(outlet_fake_host *fake, outlet_instance *instance, size_
     if (exchange.is_over) return 0;
     if (exchange.is_cancelled) {
         struct message *self;
-        response.id = new_message(fake, &self);
+        response.id = new_message(fake, response_kind, &self);
         set(&self->code, outlet_text("cancelled"));
         set(&self->failure, outlet_text("the plugin cancelled the request"));
     }

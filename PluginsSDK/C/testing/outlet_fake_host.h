@@ -9,12 +9,25 @@
  *   ... call a hook with request, outlet_fake_call(fake) and outlet_fake_completion(fake) ...
  *   assert(strcmp(outlet_fake_header(fake, request, "X-Test"), "seen") == 0);
  *
- * It records the plugin's calls, and refuses methods, URLs, header fields, attributes and answers that
- * Outlet refuses in prepare, adapt and process, also because a request has too many attributes. It does
- * not know which hook runs, so it refuses nothing that Outlet refuses only in some hooks, such as changes
- * in will_send, and it validates little else; `outlet plugins check` tests whether a plugin follows the
- * contract. Only one thread at a time may use it, except that the services of a plugin may be used on any
- * thread. Without memory, it calls abort().
+ * It records the plugin's calls, and refuses what Outlet refuses in prepare, adapt and process: arguments above
+ * the limits of the headers, null pointers with a length, texts that are not UTF-8; methods, URLs, header fields,
+ * attributes, answers, reasons and log lines that are not valid, also because there are too many; send and start
+ * in outlet_fake_create. As in Outlet, a field that is set keeps the place of the first one of its name, and
+ * responses have no fields of the transport.
+ *
+ * A handle of another kind and a copy of the table get OUTLET_E_STALE, with a line on standard error. A function
+ * of this file that cannot go on prints why and calls abort(), as without memory.
+ *
+ * It does not check:
+ * - what depends on the hook that runs, which it does not know: changes in will_send, the function that settles
+ *   a completion, slots of plugins without request_done, threads;
+ * - handles after the end of their hook or call, and what follows a completion that is settled;
+ * - permissions, deadlines, the number of log lines, verdicts and statuses;
+ * - of URLs: whether percent signs, addresses and names outside of ASCII are valid. They stay as they are set:
+ *   Outlet escapes what must be.
+ *
+ * `outlet plugins check` tests whether a plugin follows the contract. Only one thread at a time may use the fake
+ * host, except that the services of a plugin may be used on any thread.
  *
  * Views are copies without a NUL behind them, and it frees them as early as Outlet may: those of config_value
  * and of outlet_config when create or reconfigure ends, others when the test begins the next call
