@@ -91,6 +91,12 @@ import Testing
             "TrustsConfiguration", "trusts-configuration", #"{"name": "x"}"#, .configurations,
             .noCrash),
         Row(
+            "TrustsParts", "trusts-parts", #"{"what": "element"}"#, .configurations, .noCrash),
+        Row("TrustsParts", "trusts-parts", #"{"what": "last"}"#, .configurations, .noCrash),
+        Row("TrustsParts", "trusts-parts", #"{"what": "member"}"#, .configurations, .configAny),
+        Row(
+            "TrustsParts", "trusts-parts", #"{"what": "referred"}"#, .configurations, .configAny),
+        Row(
             "Leaks", "leaks", #"{"at": "create", "what": "descriptor"}"#, .createAgain,
             .destroyFrees),
         Row("Leaks", "leaks", #"{"at": "create", "what": "memory"}"#, .createAgain, .destroyFrees),

@@ -80,13 +80,20 @@ extension CheckSubject {
         let given = job.configuration[plugin.id] ?? "{}"
         // Plugins with slow hooks are not compared.
         let latest = ContinuousClock.now + job.limit / 2
-        for made in MadeConfigurations.variants(schema: plugin.configurationSchema, given: given) {
+        let variants = MadeConfigurations.variants(
+            schema: plugin.configurationSchema, given: given, seed: job.seed)
+        for (number, made) in variants.enumerated() {
             var pair = CheckedPair(subject: self, others: others, latest: latest)
             pair.configurations[0][plugin.id] = given
             pair.configurations[1][plugin.id] = made.text
             var difference: CheckedPair.Difference?
             for _ in 0..<Self.comparisons {
-                guard !report.hasFailed, ContinuousClock.now < latest, !isLate else { return }
+                guard !report.hasFailed else { return }
+                guard ContinuousClock.now < latest, !isLate else {
+                    return report.note(
+                        "\(plugin.id): there was time to compare instances with \(number) of "
+                            + "\(variants.count) other values of settings only")
+                }
                 let next = try await pair.compare()
                 difference = difference.map { $0.common(with: next) } ?? next
                 if difference?.facts.isEmpty != false { break }

@@ -19,7 +19,8 @@ extension CheckSubject {
     /// Creates instances with valid, invalid and unusual configurations.
     func checkConfigurations() async throws {
         for plugin in try inspectedPlugins() {
-            for configuration in madeConfigurations(of: plugin) where hasTime {
+            var made = madeConfigurations(of: plugin)
+            while hasTime, let configuration = made.next() {
                 let shown = Self.shown(configuration)
                 report.step("create \(plugin.id) with \(shown)")
                 var all = job.configuration
@@ -36,6 +37,7 @@ extension CheckSubject {
                 }
                 _ = await host.shutDown(deadline: deadline)
             }
+            noteRest(of: made, plugin.id)
         }
     }
 
@@ -45,15 +47,24 @@ extension CheckSubject {
         return try inspection.files.flatMap { try $0.askCode().plugins }
     }
 
-    private func madeConfigurations(of plugin: InspectedPlugin) -> [String] {
-        MadeConfigurations.all(
-            schema: plugin.configurationSchema, given: job.configuration[plugin.id] ?? "{}")
+    private func madeConfigurations(of plugin: InspectedPlugin) -> MadeConfigurations {
+        MadeConfigurations(
+            schema: plugin.configurationSchema, given: job.configuration[plugin.id] ?? "{}",
+            seed: job.seed)
     }
 
-    /// Generated configurations for a plugin of the file.
-    func madeConfigurations(of id: String) throws -> [String] {
-        try inspectedPlugins().filter { $0.id.hasSameBytes(as: id) }
-            .flatMap { madeConfigurations(of: $0) }
+    /// Generated configurations for a plugin of the file; `nil` if it is not there.
+    func madeConfigurations(of id: String) throws -> MadeConfigurations? {
+        try inspectedPlugins().first { $0.id.hasSameBytes(as: id) }.map(madeConfigurations)
+    }
+
+    /// Notes that there was no time for some configurations of a plugin.
+    private func noteRest(of made: MadeConfigurations, _ id: String) {
+        let progress = made.progress
+        guard progress.made < progress.count, !report.hasFailed else { return }
+        report.note(
+            "\(id): there was time for \(progress.made) of \(progress.count) configurations only; "
+                + "another seed changes the settings in another order")
     }
 
     /// The beginning of a configuration.
@@ -73,12 +84,13 @@ extension CheckSubject {
         let requests = requests
         for plugin in plugins {
             let given = job.configuration[plugin.id] ?? "{}"
-            let made = MadeConfigurations.all(
-                schema: plugin.configurationSchema, given: given)
-            for configuration in made where hasTime && !report.hasFailed {
+            var made = MadeConfigurations(
+                schema: plugin.configurationSchema, given: given, seed: job.seed)
+            while hasTime, !report.hasFailed, let configuration = made.next() {
                 reconfigure(plugin, with: configuration)
                 await send(1, through: host, watchedBy: observer, requests: requests)
             }
+            noteRest(of: made, plugin.id)
             async let rest = send(
                 32, through: host, watchedBy: observer, width: 8, requests: requests)
             for _ in 0..<8 { reconfigure(plugin, with: given) }

@@ -73,9 +73,9 @@ extension CheckSubject {
         var refused: [(configuration: [String: String], shown: String)] = []
         var reasons: Set<String> = []
         let start = ContinuousClock.now
-        for made in try madeConfigurations(of: id)
-        where refused.count < Self.mostRefusals && !report.hasFailed
-            && start.duration(to: .now) < min(job.limit / 5, .seconds(4))
+        guard var configurations = try madeConfigurations(of: id) else { return [] }
+        while refused.count < Self.mostRefusals, !report.hasFailed, !isLate,
+            start.duration(to: .now) < longestSearch, let made = configurations.next()
         {
             let shown = Self.shown(made)
             report.step("create \(id) with \(shown)")
@@ -90,6 +90,9 @@ extension CheckSubject {
         }
         return refused
     }
+
+    /// How long configurations that one plugin refuses are looked for.
+    private var longestSearch: Duration { min(job.limit / 5, .seconds(4)) }
 
     /// The number of reasons to fail for which `create` and `reconfigure` are repeated.
     private static let mostRefusals = 3
@@ -234,8 +237,11 @@ extension CheckSubject {
         var refused: [String] = []
         var reasons: Set<String> = []
         // The plugin is loaded, so its descriptor can be read.
-        for made in (try? madeConfigurations(of: plugin.id)) ?? []
-        where refused.count < Self.mostRefusals && !isLate && !report.hasFailed {
+        guard var configurations = try? madeConfigurations(of: plugin.id) else { return [] }
+        let start = ContinuousClock.now
+        while refused.count < Self.mostRefusals, !isLate, !report.hasFailed,
+            start.duration(to: .now) < longestSearch, let made = configurations.next()
+        {
             guard let reason = reconfigure(plugin, with: made) else { continue }
             if reasons.insert(reason).inserted { refused.append(made) }
         }

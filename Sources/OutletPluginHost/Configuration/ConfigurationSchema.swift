@@ -1,10 +1,10 @@
 import CJSONSchema
-import OutletHTTP
+package import OutletHTTP
 
 /// A JSON Schema (draft 4, 6 or 7) that validates configuration.
 ///
 /// Nothing is fetched; time, recursion depth and memory are limited whatever the schema contains.
-struct ConfigurationSchema {
+package struct ConfigurationSchema {
     /// The schema as JSON.
     let text: String
 
@@ -15,6 +15,9 @@ struct ConfigurationSchema {
         /// There is not enough memory, or no thread can be started.
         case noResources
     }
+
+    /// - Parameter text: The schema as JSON.
+    package init(text: String) { self.text = text }
 
     /// Checks that the schema can be used.
     ///
@@ -42,6 +45,17 @@ struct ConfigurationSchema {
         of configuration: LayeredConfiguration
     ) throws(Unusable) -> [ConfigurationViolation] {
         try violations(of: .object(configuration.object), source: configuration.source)
+    }
+
+    /// Whether a value is valid; `true` also when that cannot be found out, as with an invalid schema.
+    package func allows(_ value: JSONValue) -> Bool {
+        do {
+            return try violations(of: value).isEmpty
+        } catch .value {
+            return false
+        } catch {
+            return true
+        }
     }
 
     /// Validates a value.
