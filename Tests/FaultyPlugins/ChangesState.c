@@ -88,14 +88,9 @@ static void change(outlet_instance *self) {
     if (strcmp(what, "rounding") == 0) fesetround(FE_UPWARD);
     if (strcmp(what, "mask") == 0) {
         sigset_t set;
-        pthread_sigmask(SIG_BLOCK, NULL, &set);
-        /* SIGUSR2 is blocked on the host's workers, but not on other threads. */
-        if (sigismember(&set, SIGUSR2)) {
-            sigdelset(&set, SIGUSR2);
-        } else {
-            sigaddset(&set, SIGUSR2);
-        }
-        pthread_sigmask(SIG_SETMASK, &set, NULL);
+        sigemptyset(&set);
+        sigaddset(&set, SIGUSR2);
+        pthread_sigmask(SIG_BLOCK, &set, NULL);
     }
     if (strcmp(what, "limit") == 0 || strcmp(what, "signal limit") == 0) {
         struct rlimit limit;

@@ -116,6 +116,31 @@ final class SampledCalls: PluginCallProbe {
     }
 }
 
+/// Unblocks all signals in each call, so that a probe finds those that the plugin blocks: most are blocked
+/// on the threads of Dispatch, on which plugins are called here, but not on those of other programs.
+final class UnblockedCalls: PluginCallProbe {
+    private let probe: any PluginCallProbe
+    /// The signals that were blocked before the calls that each thread is in, the innermost last.
+    private let blocked = Lock([pthread_t: [sigset_t]]())
+
+    /// Creates a probe that passes calls on to another one.
+    init(_ probe: any PluginCallProbe) { self.probe = probe }
+
+    func willCall(_ plugin: String, _ hook: PluginHook) {
+        var (none, former) = (sigset_t(), sigset_t())
+        sigemptyset(&none)
+        pthread_sigmask(SIG_SETMASK, &none, &former)
+        blocked.withLock { [former] in $0[pthread_self(), default: []].append(former) }
+        probe.willCall(plugin, hook)
+    }
+
+    func didCall(_ plugin: String, _ hook: PluginHook) {
+        probe.didCall(plugin, hook)
+        guard var former = blocked.withLock({ $0[pthread_self()]?.popLast() }) else { return }
+        pthread_sigmask(SIG_SETMASK, &former, nil)
+    }
+}
+
 /// Cancels each request when a hook has returned, before its answer has been processed.
 final class HookCanceller: PluginCallProbe {
     private let state = Lock<(hook: PluginHook, cancel: @Sendable () -> Void)?>(nil)

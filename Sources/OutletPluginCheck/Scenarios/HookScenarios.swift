@@ -280,7 +280,8 @@ extension CheckSubject {
             }
             cplugincheck_restore_thread(before.thread)
         }
-        setProbe(SampledCalls(meter))
+        let calls = UnblockedCalls(SampledCalls(meter))
+        setProbe(calls)
         defer { removeProbe() }
         let before = ProcessSnapshot()
         let observer = CheckObserver(report)
@@ -292,7 +293,7 @@ extension CheckSubject {
             reconfigure(plugin, with: job.configuration[plugin.id] ?? "{}")
         }
         await end(host)
-        try await withCancelledRequests(measuredBy: SampledCalls(meter)) { cancel in
+        try await withCancelledRequests(measuredBy: calls) { cancel in
             for number in 0..<6 where !report.hasFailed { await cancel(number) }
         }
         let changes = ProcessSnapshot().changes(since: before)
