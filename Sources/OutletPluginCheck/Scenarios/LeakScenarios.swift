@@ -27,7 +27,13 @@ extension CheckSubject {
         if let leak = try await search(without: []) {
             try await find(.destroyFrees, leak, among: ids) { try await search(without: $0) }
         }
-        for id in ids {
+        for (number, id) in ids.enumerated() {
+            guard !isLate else {
+                report.note(
+                    "there was time for calls of create that fail of \(number) of \(ids.count) plugins "
+                        + "only")
+                break
+            }
             let others = ids.filter { !$0.hasSameBytes(as: id) }
             try await repeatFailures(of: id, without: others, leaks)
         }
