@@ -787,7 +787,7 @@ import Testing
             #expect(result.output == plain.output)
             #expect(
                 result.errorOutput.hasPrefix(
-                    "outlet: plugin faulty.hangs: breaks the contract: state-process: \(hook): it "
+                    "outlet: plugin faulty.hangs: breaks the contract: state-thread: \(hook): it "
                         + "changed the floating-point control of its thread, which was restored"),
                 "\(result.errorOutput)")
         }

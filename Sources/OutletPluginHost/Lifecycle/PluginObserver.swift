@@ -135,9 +135,10 @@ public struct PluginMisbehaviour: Sendable, Equatable, CustomStringConvertible {
         /// The plugin did not shut down in time, and was abandoned; or a thread of it went on after
         /// `destroy`.
         case didNotQuiesce
-        /// Loading the plugin changed process-wide state, or a hook the floating-point control of
-        /// its thread.
+        /// Loading the plugin changed process-wide state.
         case changedProcess
+        /// A hook changed the floating-point control of its thread.
+        case changedThread
         /// The plugin passed a value that the contract forbids.
         case forbiddenValue
         /// The plugin made a copy of the process. Detected by ``PluginWatch``, not by the host: it is

@@ -225,7 +225,7 @@ final class PluginOwner: Sendable {
     private func restore(_ floats: UInt64, after hook: PluginHook) {
         cpluginload_set_float_control(floats)
         recordViolation(
-            .changedProcess,
+            .changedThread,
             "\(hook.rawValue): it changed the floating-point control of its thread, which was "
                 + "restored")
     }

@@ -122,6 +122,7 @@ extension PluginMisbehaviour.Kind {
         case .unaskedQuiesced: .endAsked
         case .didNotQuiesce: .endInTime
         case .changedProcess: .stateProcess
+        case .changedThread: .stateThread
         case .forbiddenValue: .valueKnown
         case .copiedProcess: .noFork
         }
