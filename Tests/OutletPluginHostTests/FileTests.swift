@@ -59,6 +59,17 @@ import Testing
         (16, 2, "not a usable shared library: it is a program; link it with -shared"),
         (16, 1, "not a usable shared library: it is an object file; link it with -shared"),
         (5, 2, "not a usable shared library: it is big-endian or of an unknown ELF version"),
+        (20, 2, "not a usable shared library: it is of the unknown ELF version 2"),
+        (
+            7, 9,
+            "not a usable shared library: it is for another system than Linux (ABI 9.0), or its ELF "
+                + "header is damaged"
+        ),
+        (
+            12, 1,
+            "not a usable shared library: it is for another system than Linux (ABI 0.0), or its ELF "
+                + "header is damaged"
+        ),
     ])
     func `the error for a library of another kind names the kind`(
         offset: Int, byte: UInt8, error: String

@@ -28,6 +28,18 @@ struct ELFHeader {
             throw ELFLibrary.Problem.invalid(
                 reason: "it is big-endian or of an unknown ELF version")
         }
+        // As the dynamic linker: System V or GNU, without anything in the bytes that are reserved.
+        let (system, abi) = (bytes[7], bytes[8])
+        guard system == 0 && abi == 0 || system == 3, bytes[9..<16].allSatisfy({ $0 == 0 }) else {
+            throw ELFLibrary.Problem.invalid(
+                reason:
+                    "it is for another system than Linux (ABI \(system).\(abi)), or its ELF header "
+                    + "is damaged")
+        }
+        let version = bytes.number(20, as: UInt32.self)
+        guard version == 1 else {
+            throw ELFLibrary.Problem.invalid(reason: "it is of the unknown ELF version \(version)")
+        }
         let machine = bytes.number(18, as: UInt16.self)
         guard machine == ELFHeader.hostMachine else {
             throw ELFLibrary.Problem.wrongMachine(
