@@ -115,4 +115,23 @@ import Testing
         let host = try PluginHost.load(directory: directory.path("plugins"))
         #expect(host.plugins.first?.straySymbols.count == 0)
     }
+
+    @Test(arguments: [("int unused;", []), ("SHOWN int _end_of_work;", ["_end_of_work"])])
+    func `symbols that the linker adds are no stray ones`(
+        source: String, stray: [String]
+    ) async throws {
+        let directory = try TemporaryDirectory()
+        try await run(
+            """
+            mkdir -m 0755 plugins
+            echo '\(source)' > other.c
+            cc -fuse-ld=gold -fPIC -shared -fvisibility=hidden -I $ROOT/PluginsSDK/C/include \
+                -D'SHOWN=__attribute__((visibility("default")))' \
+                $ROOT/SamplePlugins/RequestID/request_id.c other.c -o plugins/x.so
+            nm -D --defined-only plugins/x.so | grep -q ' _end$'
+            """, in: directory)
+        let host = try PluginHost.load(directory: directory.path("plugins"))
+        #expect(host.plugins.first?.straySymbols.examples == stray)
+        #expect(host.plugins.first?.straySymbols.count == stray.count)
+    }
 }

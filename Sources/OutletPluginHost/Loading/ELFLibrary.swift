@@ -106,6 +106,12 @@ struct ELFLibrary {
         }
     }
 
+    /// The symbols that linkers add to a library whose author did not limit what it exports.
+    private static let linkerSymbols = [
+        "__bss_start", "__bss_end__", "__bss_start__", "__end__", "_bss_end__", "_edata", "_end",
+        "_fini", "_init",
+    ]
+
     private mutating func readSymbols(
         _ file: FileBytes, _ section: ELFSection, names: [UInt8]
     ) throws {
@@ -125,6 +131,12 @@ struct ELFLibrary {
                 entryMajors.append(major)
                 continue
             }
+            let isOfLinker = ELFLibrary.linkerSymbols.contains { symbol in
+                let name = names.dropFirst(nameOffset)
+                return name.starts(with: symbol.utf8)
+                    && name.dropFirst(symbol.utf8.count).first == 0
+            }
+            if isOfLinker { continue }
             otherSymbolCount += 1
             // Only a few, as examples; a Swift library may have a hundred thousand.
             if otherSymbols.count < 8, let name = names.text(at: nameOffset) {
