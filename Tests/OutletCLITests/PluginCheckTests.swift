@@ -172,7 +172,7 @@ import Testing
         let program = try RunningProgram(
             Products.path("outlet"),
             [
-                "plugins", "check", plugin, "--only", "create", "--plugin-config",
+                "plugins", "check", plugin, "--json", "--only", "create", "--plugin-config",
                 #"faulty.starts-process={"fifo": "\#(fifo)", "hangs": "yes"}"#,
             ], environment: ["TMPDIR": temporary])
         // The byte of a process that the plugin has started, and that keeps the file open.
@@ -186,7 +186,9 @@ import Testing
         program.signal(number)
         let result = try await program.result()
         #expect(result.exitCode == exitCode)
-        #expect(!result.output.contains("create"), "\(result.output)")
+        let report = try JSONValue(parsing: result.output)
+        #expect(report["tests"] == [] && report["passed"] == false, "\(result.output)")
+        #expect(report["error"]?["message"]?.stringValue?.isEmpty == false)
         #expect(try FileManager.default.contentsOfDirectory(atPath: temporary) == [])
         // The end of the file: nothing has it open for writing.
         let rest = try await offPool {

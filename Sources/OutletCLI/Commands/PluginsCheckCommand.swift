@@ -87,6 +87,11 @@ struct PluginsCheckCommand {
         }
         let (console, isReport) = (console, isReport)
         let results = Results()
+        if isReport {
+            ProcessEnd.setReport { [check] error in
+                text.report(results.list.withLock { $0 }, of: check, error: error)
+            }
+        }
         check.run { result in
             results.list.withLock { $0.append(result) }
             // An error of stdout is thrown below, by the write of the summary.
