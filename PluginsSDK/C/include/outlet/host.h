@@ -274,10 +274,11 @@ struct outlet_host {
      * hook received are read-only from now on, and stale when the hook has returned, too. May be
      * called before the hook returns; if the hook then returns a failure, the request fails.
      *
-     * Returns OUTLET_E_STALE if the completion was settled before, and OUTLET_E_ARGUMENT, without
-     * settling it, if it is one of retry or redirect, which have their own functions. The host
-     * records both as violations. If the host no longer waits, it returns the same statuses, and
-     * records nothing. Thread: [any]. */
+     * Returns OUTLET_E_STALE if the completion was settled before, which is a violation also after
+     * the host has stopped waiting, and OUTLET_E_ARGUMENT, without settling it, if it is one of
+     * retry or redirect, which have their own functions; that is a violation while the host waits.
+     * When it no longer waits, as after cancel, a completion may be settled once, which returns
+     * OUTLET_E_STALE and has no effect, or not at all. Thread: [any]. */
     outlet_status (*done)(const outlet_host *host, outlet_completion completion,
                           outlet_status result, outlet_view code, outlet_view message);
 
