@@ -569,15 +569,17 @@ int ccurl_poller_wait(ccurl_poller *poller, int timeout_ms) {
     return -1;
 }
 
-/// Whether one of `count` sockets has received data, or was closed by the peer.
-static bool brings(struct pollfd *sockets, nfds_t count) {
+/// Whether one of `count` sockets has received data, or, unless `may_end`, was closed by the peer.
+static bool brings(struct pollfd *sockets, nfds_t count, bool may_end) {
     if (poll(sockets, count, 0) <= 0) return false;
-    for (nfds_t index = 0; index < count; index++)
-        if (sockets[index].revents & ~POLLNVAL) return true;
+    for (nfds_t index = 0; index < count; index++) {
+        short seen = sockets[index].revents & ~POLLNVAL;
+        if (seen && !(may_end && seen & POLLRDHUP)) return true;
+    }
     return false;
 }
 
-bool ccurl_poller_brings_uncalled(ccurl_poller *poller, int port) {
+bool ccurl_poller_brings_uncalled(ccurl_poller *poller, int port, bool may_end) {
     enum { batch = 64 };
     struct pollfd sockets[batch];
     nfds_t count = 0;
@@ -589,9 +591,9 @@ bool ccurl_poller_brings_uncalled(ccurl_poller *poller, int port) {
         next = slot->next;
         // All sockets without ports are alike, so those that a transfer waits for do not count.
         bool counts = slot->port == port && !slot->ready && (port > 0 || !slot->wanted);
-        if (counts) sockets[count++] = (struct pollfd){.fd = fd, .events = POLLIN};
+        if (counts) sockets[count++] = (struct pollfd){.fd = fd, .events = POLLIN | POLLRDHUP};
         if (count < batch && next >= 0) continue;
-        if (count > 0 && brings(sockets, count)) return true;
+        if (count > 0 && brings(sockets, count, may_end)) return true;
         count = 0;
     }
     return false;

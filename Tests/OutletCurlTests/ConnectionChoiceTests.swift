@@ -118,6 +118,18 @@ import Testing
         await server.stop()
     }
 
+    @Test func `a challenge is answered on another connection if the server ends each with one`()
+        async throws
+    {
+        let server = try await FramePeer.start(withoutHTTP2First: 100)
+        var job = TransferJob(request: HTTPRequest(url: URL(string: server.baseURL + "/twice/end")))
+        job.credential = Credential(user: "ada", password: "secret")
+        let result = try await transport(server).carry(job)
+        #expect(result.error == nil && result.response?.statusCode == 200)
+        #expect(result.text == "/twice/end on 1", "\(result.error?.reason ?? "")")
+        await server.stop()
+    }
+
     @Test(arguments: [false, true])
     func `a response that comes while a handler runs is not used for the request that it starts`(
         isUnix: Bool

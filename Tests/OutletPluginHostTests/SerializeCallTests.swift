@@ -1,4 +1,6 @@
+import Dispatch
 import FoundationEssentials
+import OutletCurl
 import OutletHTTP
 import OutletSession
 import OutletTestSupport

@@ -23,7 +23,9 @@ extension CurlTransfer {
         let isNew = easy.opener.pointee.opened != easy.socketsAtSend && easy.hasNewConnection
         if !isNew, !usesHTTP2(connection, loop) {
             if let connection, Verification.of(connection)?.hasUnreadData == true { return false }
-            if ccurl_poller_brings_uncalled(loop.poller, port) { return false }
+            // libcurl itself answers a challenge on another connection if the server has ended this one.
+            let isAnswer = sends > sendsBefore && localPort == port
+            if ccurl_poller_brings_uncalled(loop.poller, port, isAnswer) { return false }
         }
         if extras != nil, !mayUseConnection(to: ends.remote, loop.settings) { return false }
         if !loop.negotiated.isEmpty || !easy.negotiatesWith.isEmpty, !joins(port, easy, loop) {

@@ -10,7 +10,8 @@ import FoundationEssentials
 /// the body of the request. So do clients without TLS. A response to a path that begins with `/twice` is
 /// followed by a second one with the text `again`, in the same packet, but in another record of TLS. It is in
 /// the same record as the body for `/twice/body`. For `/twice/challenge` without credentials the first one has
-/// the status 401, and there is a second one only on the first connection.
+/// the status 401, and there is a second one only on the first connection; for `/twice/end` such a
+/// connection ends instead.
 public final class FramePeer: Sendable {
     /// What the server sends for one request.
     public struct Reply: Sendable {
@@ -227,18 +228,27 @@ public final class FramePeer: Sendable {
 
         def twice(peer, path, text, known, number):
             first = b"HTTP/1.1 200 OK\r\n"
-            if path == b"/twice/challenge" and not known:
+            if path in (b"/twice/challenge", b"/twice/end") and not known:
                 first = b"HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=x\r\n"
             parts = [first + b"Content-Length: %d\r\n\r\n" % len(text), text,
                      b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nagain"]
             if path == b"/twice/body":
                 parts[1:] = [parts[1] + parts[2]]
-            if path == b"/twice/challenge" and (known or number > 0):
+            if path == b"/twice/challenge" and (known or number > 0) or path == b"/twice/end":
                 del parts[2]
             peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
             for part in parts:
                 peer.sendall(part)
+            ends = path == b"/twice/end" and not known
+            if ends:
+                peer.setblocking(False)
+                try:
+                    peer.unwrap()
+                except OSError:
+                    pass  # it would wait for the client's alert
+                socket.socket.shutdown(peer, socket.SHUT_WR)
             peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
+            return not ends
 
         def serve(raw, number):
             try:
@@ -267,8 +277,11 @@ public final class FramePeer: Sendable {
                     if path.startswith((b"/path", b"/until/", b"/twice")):
                         text = b"%s on %d" % (path, number)
                     if path.startswith(b"/twice"):
-                        twice(peer, path, text, known, number)
-                        continue
+                        if twice(peer, path, text, known, number):
+                            continue
+                        peer.setblocking(True)
+                        peer.recv(1)
+                        return
                     peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s"
                                  % (len(text), text))
                 peer.sendall(frame(4, 0, 0, b"\x00\x03" + int(streams).to_bytes(4, "big")))
