@@ -150,7 +150,7 @@ private struct SentRequest: RequestType {
         let cookies = CookieStorage()
         cookies.setCookie(Cookie(name: "k", value: "v", domain: "zoo.test"))
         var configuration = SessionConfiguration.default
-        configuration.headers = ["X-Session": "1"]
+        configuration.headers = ["X-Own": "1"]
         configuration.httpCookieStorage = cookies
         let provider = Provider<MultiTarget>(
             session: Session(
@@ -167,7 +167,7 @@ private struct SentRequest: RequestType {
         _ = try await provider.request(MultiTarget(Upload(file: file)))
         let command = try log.at(0)
         #expect(command.contains("--data-binary @\(file.path)"))
-        #expect(command.contains("-H 'X-Session: 1'"))
+        #expect(command.contains("-H 'X-Own: 1'"))
         #expect(command.contains("-b 'k=•••'"))
     }
 

@@ -12,7 +12,6 @@ import Testing
     @Test(arguments: [
         ("ftp://h.test/", TransferError.Code.unsupportedURL), ("h", .unsupportedURL),
         ("file:///tmp/x", .unsupportedURL), ("http://", .badURL), ("http://h.test:0/", .badURL),
-        ("http://a@b@h.test/", .badURL),
     ])
     func `a URL that no request can be sent to fails as on a network`(
         url: String, code: TransferError.Code

@@ -178,6 +178,7 @@ private struct BinaryPropertyList {
     private enum Fault: String, Error {
         case isTooDeep = "the property list is nested deeper than 512 levels"
         case repeats = "the property list repeats its values too often"
+        case isOutside = "the property list has a value that is longer than the list"
     }
 
     /// Follows the references of an object, at most once.
@@ -191,7 +192,7 @@ private struct BinaryPropertyList {
             guard level + known.depth <= limit else { throw .isTooDeep }
             return known
         }
-        guard let references = references(of: object) else { return (0, 1) }
+        guard let references = try references(of: object) else { return (0, 1) }
         guard level < limit else { throw .isTooDeep }
         // Also if containers overlap, so that there are more references than bytes.
         followed += references.count
@@ -212,25 +213,38 @@ private struct BinaryPropertyList {
     }
 
     /// The places of the references of an array, set or dictionary; `nil` for other objects.
-    private func references(of object: Int) -> [Int]? {
+    ///
+    /// Fails for an object that is longer than the list, also data and text: Foundation computes the
+    /// length in bytes without a check for overflow.
+    private func references(of object: Int) throws(Fault) -> [Int]? {
         guard object < count, let place = multiply(object, offsetSize),
             let entry = add(table, place),
-            let offset = Self.number(bytes, at: entry, size: offsetSize),
-            offset < bytes.count, [0xA0, 0xC0, 0xD0].contains(bytes[offset] & 0xF0)
+            let offset = Self.number(bytes, at: entry, size: offsetSize), offset < bytes.count
         else { return nil }
+        let kind = bytes[offset] & 0xF0
+        let (size, references): (Int, Int)
+        switch kind {
+        case 0x40, 0x50, 0x70: (size, references) = (1, 0)
+        case 0x60: (size, references) = (2, 0)
+        case 0xA0, 0xC0: (size, references) = (referenceSize, 1)
+        case 0xD0: (size, references) = (2 * referenceSize, 2)
+        default: return nil
+        }
         var start = offset + 1
         var length = Int(bytes[offset] & 0x0F)
         if length == 0x0F {
             // A longer one is followed by an integer: `0x1n` and 2ⁿ bytes.
-            guard start < bytes.count, bytes[start] & 0xF0 == 0x10 else { return nil }
+            guard start < bytes.count, bytes[start] & 0xF0 == 0x10 else { throw .isOutside }
             let size = 1 << Int(bytes[start] & 0x0F)
-            guard let long = Self.number(bytes, at: start + 1, size: size) else { return nil }
+            guard let long = Self.number(bytes, at: start + 1, size: size) else {
+                throw .isOutside
+            }
             start += 1 + size
             length = long
         }
-        if bytes[offset] & 0xF0 == 0xD0 { length = multiply(length, 2) ?? .max }
-        guard referenceSize > 0, length <= (bytes.count - start) / referenceSize else { return nil }
-        return (0..<length).map { start + $0 * referenceSize }
+        guard size > 0, length <= (bytes.count - start) / size else { throw .isOutside }
+        guard references > 0 else { return nil }
+        return (0..<(length * references)).map { start + $0 * referenceSize }
     }
 
     private func multiply(_ a: Int, _ b: Int) -> Int? {

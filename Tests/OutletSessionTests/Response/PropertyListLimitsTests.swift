@@ -185,30 +185,38 @@ import Testing
         }
     }
 
+    /// The eight bytes of a number, the highest one first.
+    private func bytes(of number: UInt64) -> [UInt8] {
+        let shifts: [UInt64] = [56, 48, 40, 32, 24, 16, 8, 0]
+        return shifts.map { UInt8(truncatingIfNeeded: number >> $0) }
+    }
+
     @Test func `a trailer may have any numbers`() {
-        let numbers = [0, 1, 8, 9, 1 << 62, .max - 8, .max - 1, .max, .min]
-        for (count, root, table) in numbers.flatMap({ count in
-            numbers.flatMap { root in numbers.map { (count, root, $0) } }
-        }) {
-            for size in [0, 1, 2, 8, 16, 255] as [UInt8] {
-                var data = Data("bplist00".utf8) + [0xA1, 0, 8, 9, 0, 0, 0, 0, 0, 0, 0, size, size]
-                for number in [count, root, table] {
-                    data += (0..<8).reversed().map {
-                        UInt8(truncatingIfNeeded: number >> ($0 * 8))
+        let largest = UInt64(Int.max)
+        let numbers = [0, 1, 8, 9, 1 << 62, largest - 8, largest - 1, largest, largest + 1]
+        for size in [0, 1, 2, 8, 16, 255] as [UInt8] {
+            for count in numbers {
+                for root in numbers {
+                    for table in numbers {
+                        var list = Array("bplist00".utf8) + [0xA1, 0, 8, 9]
+                        list += [0, 0, 0, 0, 0, 0, size, size]
+                        list += bytes(of: count) + bytes(of: root) + bytes(of: table)
+                        _ = fault(Data(list))
                     }
                 }
-                _ = fault(data)
             }
         }
     }
 
     @Test func `a count may be any number`() {
-        for marker in [0xAF, 0xCF, 0xDF] as [UInt8] {
-            for length in [UInt64.max, 1 << 63, 1 << 62, 1 << 61, .max / 2, 1 << 32] {
-                let digits = (0..<8).reversed().map {
-                    UInt8(truncatingIfNeeded: length >> ($0 * 8))
+        let lengths: [UInt64] = [.max, 1 << 63, 1 << 62, 1 << 61, .max / 2, 1 << 32]
+        for length in lengths {
+            for marker in [0x4F, 0x5F, 0x6F, 0x7F, 0xAF, 0xCF, 0xDF] as [UInt8] {
+                let value = [marker, 0x13] + bytes(of: length)
+                // As the root, and as an element.
+                for list in [binary([value]), binary([array(1), value])] {
+                    #expect(fault(list)?.contains("is longer than the list") == true)
                 }
-                #expect(fault(binary([[marker, 0x13] + digits, [0x51, 0x61]])) != nil)
             }
         }
     }
