@@ -91,7 +91,8 @@ typedef struct outlet_hooks {
      * before.
      *
      * request: the request as the program made it, without the attributes of plugins; without a URL
-     * and with the attribute "request.id" only if it was sent without a session. Thread: [hook]. */
+     * and with the attribute "request.id" only if it was sent without a session, and for a serialize
+     * after the end of its call. Thread: [hook]. */
     void (*OUTLET_OPTIONAL request_done)(outlet_instance *instance, outlet_call call,
                                          outlet_request request);
 
