@@ -380,7 +380,7 @@ import Testing
             "\(result.errorOutput)")
         // On any thread of the program's: in the hook, or outside of it.
         #expect(result.errorOutput.contains("faulty.hangs"), "\(result.errorOutput)")
-        let hook = "in prepare of GET \(server.baseURL)/get"
+        let hook = "in prepare of PUT \(server.baseURL)/status/204"
         #expect(result.errorOutput.contains(hook), "\(result.errorOutput)")
     }
 
