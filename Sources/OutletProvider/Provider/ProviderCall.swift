@@ -47,6 +47,7 @@ final class ProviderCall: Sendable {
         let prepared: HTTPRequest
         do {
             var described = request
+            described.context.describe(as: UUID(), attempt: 1)
             described.context.heldTarget = held
             prepared = try prepare(described)
         } catch {

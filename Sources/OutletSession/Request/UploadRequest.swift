@@ -42,8 +42,10 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
     private struct Made {
         /// The body of the last attempt.
         var uploadable: Uploadable?
-        /// The number of attempts before the last one whose request has got its body.
+        /// The number of attempts before the last one whose body was made.
         var attempt: Int?
+        /// Why the body of that attempt could not be made.
+        var failure: SessionError?
         /// Whether the request has ended, and its file was removed.
         var isOver = false
     }
@@ -69,17 +71,20 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
     override var isMadeOfValues: Bool { super.isMadeOfValues && upload is Uploadable }
 
     override func prepare(_ request: HTTPRequest) throws(SessionError) -> HTTPRequest {
-        let complete = try addBody(to: request)
-        // An adapter after those that see the body may have made another request.
-        guard complete.body.isNone, let uploadable else { return try super.prepare(complete) }
-        return try super.prepare(uploadable.added(to: complete))
+        try super.prepare(addBody(to: request))
     }
 
     override var makesBody: Bool { true }
 
     override func addBody(to request: HTTPRequest) throws(SessionError) -> HTTPRequest {
         let attempt = retryCount
-        guard made.withLock({ $0.attempt != attempt }) else { return request }
+        let (known, failure) = made.withLock { made in
+            made.attempt == attempt ? (made.uploadable, made.failure) : (nil, nil)
+        }
+        if let failure { throw failure }
+        // An adapter after those that see the body may have made another request, and a description
+        // may have been the first that needed it.
+        if let known { return request.body.isNone ? known.added(to: request) : request }
         let uploadable: Uploadable
         do {
             uploadable = try upload.createUploadable()
@@ -89,12 +94,13 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
             }
         } catch {
             let failed = error.asSessionError { .createUploadableFailed(error: $0) }
+            made.withLock { ($0.attempt, $0.failure) = (attempt, failed) }
             note(failed)
             monitors?.observe(.didFailToCreateUploadable(error: failed), of: self)
             throw failed
         }
         let (former, isOver) = made.withLock { made in
-            defer { (made.uploadable, made.attempt) = (uploadable, attempt) }
+            defer { (made.uploadable, made.attempt, made.failure) = (uploadable, attempt, nil) }
             return (made.uploadable, made.isOver)
         }
         if let former, former.file != uploadable.file { remove(former) }
@@ -110,7 +116,10 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
 
     override func reset(_ mutable: inout Mutable) {
         super.reset(&mutable)
-        made.withLock { $0.isOver = false }
+        made.withLock { made in
+            made.isOver = false
+            if made.failure.take() != nil { made.attempt = nil }
+        }
     }
 
     override func cleanUp() {

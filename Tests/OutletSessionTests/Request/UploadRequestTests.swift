@@ -193,6 +193,19 @@ private struct LateUpload: UploadConvertible {
         #expect(texts(transport) == ["call 2"])
     }
 
+    @Test(arguments: [0, 2])
+    func `a description of an attempt creates its body, which it still has then`(failures: Int) {
+        let session = Session(
+            transport: StubTransport(answers: []), startRequestsImmediately: false)
+        let flaky = Flaky(failures: failures)
+        let request = session.upload(FlakyUpload(uploadable: flaky))
+        let made = HTTPRequest(url: URL(string: "http://example.test/post"), method: .put)
+        for _ in 1...2 {
+            #expect(request.wireRequest(of: made).body.isNone == (failures > 0))
+        }
+        #expect(flaky.count == 1)
+    }
+
     @Test func `the body is created again at every attempt`() async {
         let transport = StubTransport(answers: [lost, .text("ok")])
         let session = Session(transport: transport, interceptor: retryOnce)
