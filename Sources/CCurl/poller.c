@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -58,6 +59,7 @@ struct ccurl_poller {
     int64_t timer_us;
     int by_port[port_buckets];  // libcurl's own sockets by local port, the first of each list; or -1
     int unsorted;               // the same of those whose port is not known yet
+    int dispatched;             // the socket that libcurl is being called for; -1 for none
     int sockets;  // open sockets with a tally
     int paused[max_paused];  // descriptors that `pause_output` was called for
     int paused_count;
@@ -139,7 +141,7 @@ ccurl_poller *ccurl_poller_create(int *error) {
     }
     poller->timer_us = -1;
     poller->relief = -1;
-    poller->unsorted = -1;
+    poller->unsorted = poller->dispatched = -1;
     for (size_t index = 0; index < port_buckets; index++) poller->by_port[index] = -1;
     sem_init(&poller->unpark, 0, 0);
     poller->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -569,17 +571,20 @@ int ccurl_poller_wait(ccurl_poller *poller, int timeout_ms) {
     return -1;
 }
 
-/// Whether one of `count` sockets has received data, or, unless `may_end`, was closed by the peer.
-static bool brings(struct pollfd *sockets, nfds_t count, bool may_end) {
-    if (poll(sockets, count, 0) <= 0) return false;
+/// Whether one of `count` sockets has received data, or was closed by the peer; a closed one with at most
+/// `before_end` unread bytes does not count.
+static bool brings(const struct pollfd *sockets, nfds_t count, int before_end) {
     for (nfds_t index = 0; index < count; index++) {
         short seen = sockets[index].revents & ~POLLNVAL;
-        if (seen && !(may_end && seen & POLLRDHUP)) return true;
+        int unread = 0;
+        if (!seen) continue;
+        if (!(seen & POLLRDHUP) || ioctl(sockets[index].fd, FIONREAD, &unread) < 0) return true;
+        if (unread > before_end) return true;
     }
     return false;
 }
 
-bool ccurl_poller_brings_uncalled(ccurl_poller *poller, int port, bool may_end) {
+bool ccurl_poller_brings_uncalled(ccurl_poller *poller, int port, int before_end) {
     enum { batch = 64 };
     struct pollfd sockets[batch];
     nfds_t count = 0;
@@ -589,11 +594,13 @@ bool ccurl_poller_brings_uncalled(ccurl_poller *poller, int port, bool may_end) 
     for (int fd = *list_of(poller, port); fd >= 0; fd = next) {
         const struct slot *slot = &poller->slots[fd];
         next = slot->next;
-        // All sockets without ports are alike, so those that a transfer waits for do not count.
-        bool counts = slot->port == port && !slot->ready && (port > 0 || !slot->wanted);
+        // All sockets without ports are alike, so those that a transfer waits for do not count, but that of
+        // the call of libcurl in which this is asked.
+        bool may_be_it = port > 0 || !slot->wanted || fd == poller->dispatched;
+        bool counts = slot->port == port && !slot->ready && may_be_it;
         if (counts) sockets[count++] = (struct pollfd){.fd = fd, .events = POLLIN | POLLRDHUP};
         if (count < batch && next >= 0) continue;
-        if (count > 0 && brings(sockets, count, may_end)) return true;
+        if (count > 0 && poll(sockets, count, 0) > 0 && brings(sockets, count, before_end)) return true;
         count = 0;
     }
     return false;
@@ -663,7 +670,9 @@ void ccurl_poller_dispatch(ccurl_poller *poller) {
         int mask = (events & EPOLLIN ? CURL_CSELECT_IN : 0) |
                    (events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
                    (events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
+        poller->dispatched = fd;
         curl_multi_socket_action(poller->multi, fd, mask, &running);
+        poller->dispatched = -1;
         note_call(poller, fd, events);
     }
     poller->ready = 0;

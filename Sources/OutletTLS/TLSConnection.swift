@@ -2,6 +2,10 @@ import COpenSSL
 
 /// Reads the negotiated parameters of an `SSL *`.
 package enum TLSConnection {
+    /// The largest record of an alert with an AEAD cipher, in bytes: a header of 5, with TLS 1.2 an
+    /// initialization vector of 8, the alert of 2, with TLS 1.3 its kind, and a tag of 16.
+    package static let alertSize: Int32 = 31
+
     /// Returns version and cipher, such as `TLSv1.3 TLS_AES_256_GCM_SHA384`.
     ///
     /// - Parameter connection: The `SSL *`, as libcurl returns it for `CURLINFO_TLS_SSL_PTR`.

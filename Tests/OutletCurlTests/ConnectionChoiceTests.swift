@@ -105,16 +105,16 @@ import Testing
         await server.stop()
     }
 
-    @Test func `a second response to a challenge is not used for the answer to the challenge`()
-        async throws
-    {
+    @Test(arguments: ["/twice/challenge", "/twice/both"])
+    func `a second response to a challenge is not used for the answer to the challenge`(
+        path: String
+    ) async throws {
         let server = try await FramePeer.start(withoutHTTP2First: 100)
-        var job = TransferJob(
-            request: HTTPRequest(url: URL(string: server.baseURL + "/twice/challenge")))
+        var job = TransferJob(request: HTTPRequest(url: URL(string: server.baseURL + path)))
         job.credential = Credential(user: "ada", password: "secret")
         let result = try await transport(server).carry(job)
         #expect(result.error == nil && result.response?.statusCode == 200)
-        #expect(result.text == "/twice/challenge on 1", "\(result.error?.reason ?? "")")
+        #expect(result.text == "\(path) on 1", "\(result.error?.reason ?? "")")
         await server.stop()
     }
 

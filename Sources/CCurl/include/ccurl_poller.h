@@ -84,10 +84,11 @@ void ccurl_poller_watch(
 /// Makes descriptors of its own again that another part of the process has closed. Returns the number
 /// of ready sockets; 0 after a signal or a wake; -1 if it cannot wait, with the reason in `errno`.
 int ccurl_poller_wait(ccurl_poller *_Nonnull poller, int timeout_ms);
-/// Whether there is data to read on the connection with a local port, or the peer has closed it; if it
-/// `may_end`, only data without an end. A connection without a port, to a Unix socket, cannot be told from
-/// others: whether that is so for one of those that no transfer waits for.
-bool ccurl_poller_brings_uncalled(ccurl_poller *_Nonnull poller, int port, bool may_end);
+/// Whether there is data to read on the connection with a local port, or the peer has closed it; closed with
+/// at most `before_end` unread bytes does not count, -1 for always. A connection without a port, to a Unix
+/// socket, cannot be told from others: whether that is so for one of those that no transfer waits for, or
+/// the one that libcurl is being called for.
+bool ccurl_poller_brings_uncalled(ccurl_poller *_Nonnull poller, int port, int before_end);
 /// Shuts the connections down, in both directions, that have a local port and no running transfer;
 /// libcurl then uses them for none.
 void ccurl_poller_end_idle(ccurl_poller *_Nonnull poller, int port);

@@ -23,9 +23,11 @@ extension CurlTransfer {
         let isNew = easy.opener.pointee.opened != easy.socketsAtSend && easy.hasNewConnection
         if !isNew, !usesHTTP2(connection, loop) {
             if let connection, Verification.of(connection)?.hasUnreadData == true { return false }
-            // libcurl itself answers a challenge on another connection if the server has ended this one.
+            // libcurl itself answers a challenge on another connection if the server has ended this one,
+            // over TLS with an alert, which is shorter than any response.
             let isAnswer = sends > sendsBefore && localPort == port
-            if ccurl_poller_brings_uncalled(loop.poller, port, isAnswer) { return false }
+            let end: Int32 = isAnswer ? (connection == nil ? 0 : TLSConnection.alertSize) : -1
+            if ccurl_poller_brings_uncalled(loop.poller, port, end) { return false }
         }
         if extras != nil, !mayUseConnection(to: ends.remote, loop.settings) { return false }
         if !loop.negotiated.isEmpty || !easy.negotiatesWith.isEmpty, !joins(port, easy, loop) {

@@ -10,8 +10,8 @@ import FoundationEssentials
 /// the body of the request. So do clients without TLS. A response to a path that begins with `/twice` is
 /// followed by a second one with the text `again`, in the same packet, but in another record of TLS. It is in
 /// the same record as the body for `/twice/body`. For `/twice/challenge` without credentials the first one has
-/// the status 401, and there is a second one only on the first connection; for `/twice/end` such a
-/// connection ends instead.
+/// the status 401, and there is a second one only on the first connection, which ends then for `/twice/both`.
+/// For `/twice/end` each such connection ends without one.
 public final class FramePeer: Sendable {
     /// What the server sends for one request.
     public struct Reply: Sendable {
@@ -228,18 +228,19 @@ public final class FramePeer: Sendable {
 
         def twice(peer, path, text, known, number):
             first = b"HTTP/1.1 200 OK\r\n"
-            if path in (b"/twice/challenge", b"/twice/end") and not known:
+            challenges = (b"/twice/challenge", b"/twice/end", b"/twice/both")
+            if path in challenges and not known:
                 first = b"HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=x\r\n"
             parts = [first + b"Content-Length: %d\r\n\r\n" % len(text), text,
                      b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nagain"]
             if path == b"/twice/body":
                 parts[1:] = [parts[1] + parts[2]]
-            if path == b"/twice/challenge" and (known or number > 0) or path == b"/twice/end":
+            if path == b"/twice/end" or path in challenges and (known or number > 0):
                 del parts[2]
             peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
             for part in parts:
                 peer.sendall(part)
-            ends = path == b"/twice/end" and not known
+            ends = not known and (path == b"/twice/end" or path == b"/twice/both" and number == 0)
             if ends:
                 peer.setblocking(False)
                 try:
