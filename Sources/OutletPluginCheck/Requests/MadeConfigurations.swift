@@ -103,7 +103,7 @@ struct MadeConfigurations {
         ]
         while !level.isEmpty, places.count < mostPlaces {
             var next: [(path: [JSONStep], value: JSONValue?, schema: JSONValue)] = []
-            for (path, value, schema) in level {
+            for (path, value, schema) in level where places.count < mostPlaces {
                 if !path.isEmpty {
                     var values = oddValues
                     values += examples.others(for: schema, than: value)
@@ -111,10 +111,12 @@ struct MadeConfigurations {
                     if case .member = path.last { values.append(nil) }
                     places.append(Place(path: path, values: values))
                 }
-                guard path.count < SchemaExamples.mostDepth else { continue }
+                guard path.count < SchemaExamples.mostDepth,
+                    places.count + next.count < mostPlaces
+                else { continue }
                 switch value ?? examples.value(of: schema) {
                 case .object(let object):
-                    let known = examples.members(of: schema).map(\.name)
+                    let known = examples.names(of: schema)
                     let names = object.map(\.name) + known.filter { object[$0] == nil }
                     for name in names {
                         next.append(

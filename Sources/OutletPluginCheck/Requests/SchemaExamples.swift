@@ -18,18 +18,18 @@ struct SchemaExamples {
     /// - Parameter text: A JSON Schema; may be empty.
     init(_ text: String) { root = (try? JSONValue(parsing: text)) ?? [:] }
 
-    /// All members of an object that the whole schema allows.
-    var members: [JSONObject.Member] { members(of: root) }
+    /// All members of an object that the whole schema allows, each with a value.
+    var members: [JSONObject.Member] {
+        properties(of: followed(root)).map { member in
+            JSONObject.Member(name: member.name, value: value(of: member.value))
+        }
+    }
 
     /// The names of the members that the whole schema demands.
     var required: Set<String> { required(by: followed(root)) }
 
-    /// All members of an object that a schema allows, each with a value.
-    func members(of schema: JSONValue) -> [JSONObject.Member] {
-        properties(of: followed(schema)).map { member in
-            JSONObject.Member(name: member.name, value: value(of: member.value))
-        }
-    }
+    /// The names of all members of an object that a schema allows.
+    func names(of schema: JSONValue) -> [String] { properties(of: followed(schema)).map(\.name) }
 
     /// A value that a schema probably allows: the default, an example, a constant, an enumerated
     /// value, or a value of its type.
@@ -61,11 +61,11 @@ struct SchemaExamples {
                 others.append(list(of: schema, count: count, depth: 1, &left))
             }
         case .object(var object):
-            let members = members(of: schema)
-            others.append(.object(JSONObject(members.map { ($0.name, $0.value) })))
+            var left = Self.mostValues
+            let all = self.object(of: schema, depth: 1, &left)
             let required = required(by: schema)
-            let least = members.filter { required.contains($0.name) }
-            others.append(.object(JSONObject(least.map { ($0.name, $0.value) })))
+            let least = (all.objectValue ?? JSONObject()).filter { required.contains($0.name) }
+            others += [all, .object(JSONObject(least.map { ($0.name, $0.value) }))]
             object["x-outlet-check"] = "check"
             others.append(.object(object))
         case .string:
