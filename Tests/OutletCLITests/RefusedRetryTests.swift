@@ -56,6 +56,21 @@ import Testing
         #expect(result.errorOutput.hasSuffix(note) == (options != ["-q"]), "\(result.errorOutput)")
     }
 
+    @Test func `nothing is printed of the response of an attempt before one without a response`()
+        async throws
+    {
+        let server = try ScriptedServer.start { connection in
+            connection == 0
+                ? [.request, .respond("503 Busy", headers: ["Retry-After: 0"], body: "busy")]
+                : [.request]
+        }
+        let result = try await Program.run(
+            Products.path("outlet"), [server.baseURL, "--plugins", plugin, "--json"])
+        #expect(result.exitCode == 1 && server.requests.values.count > 1)
+        let report = try JSONValue(parsing: result.standardOutput)
+        #expect(report["response"] == .some(nil) && report["exit_code"] == 1)
+    }
+
     @Test(arguments: [([], 5), (["--no-check-status"], 0)] as [([String], Int32)])
     func `an error response is printed if the body from stdin cannot be sent again`(
         options: [String], code: Int32

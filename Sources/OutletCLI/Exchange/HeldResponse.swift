@@ -69,8 +69,11 @@ final class HeldResponse: Sendable {
         if state.withLock({ $0.size > Self.limit }) { try release() }
     }
 
-    /// Passes on the buffered response, which was the last one.
-    func end() {
+    /// Passes on the buffered response if it is that of the last attempt; drops that of an earlier one.
+    ///
+    /// - Parameter hasResponse: Whether the last attempt has a response.
+    func end(hasResponse: Bool) {
+        guard hasResponse else { return state.withLock { $0.head = nil } }
         // The receiver keeps its write error and reports it when it finishes.
         try? release()
     }

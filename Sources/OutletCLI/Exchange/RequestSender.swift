@@ -50,7 +50,7 @@ struct RequestSender: Sendable {
         } onCancel: {
             sent.cancel()
         }
-        response.end()
+        response.end(hasResponse: completion.response != nil)
         var exchange = Exchange(request: sent.performedRequests.last ?? request)
         exchange.response = completion.response
         exchange.trailers = sent.trailers ?? [:]
