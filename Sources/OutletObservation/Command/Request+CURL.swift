@@ -46,6 +46,8 @@ extension Request {
 
     /// Calls a closure with the curl command line once the request is made, or could not be made.
     ///
+    /// The session retains a request that is not started until it ends.
+    ///
     /// - Parameters:
     ///   - redactingSecrets: Whether secrets are replaced by a mark.
     ///   - handler: Called once, on the session's root queue. Replaces a closure that was set
