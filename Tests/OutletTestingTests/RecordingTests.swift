@@ -271,6 +271,7 @@ import Testing
     func `a recording's limit may be any number`(limit: Int, hasBodies: Bool) async throws {
         try directory.write("sent", to: "upload")
         let upload = directory.url.appending(path: "upload")
+        let place = directory.url.appending(path: "download")
         let url = address
         let archive = try await record(
             StubTransport { _ in .text("received") }, bodyLimit: limit
@@ -278,7 +279,8 @@ import Testing
             _ = await session.upload(Data("sent".utf8), to: url).serializingData().response
             _ = await session.upload(TestStream("sent"), to: url).serializingData().response
             _ = await session.upload(upload, to: url).serializingData().response
-            _ = await session.download(url).serializingData().response
+            _ = await session.download(url, to: { _, _ in (place, .removePreviousFile) })
+                .serializingData().response
         }
         let entries = archive.log.entries
         #expect(
