@@ -23,7 +23,7 @@ final class OriginQueue<Element> {
     /// The version of the last response or handshake.
     fileprivate(set) var version: Version = .unknown
     /// The number of heads of responses, except interim ones; wraps around.
-    var answers: UInt32 = 0
+    private(set) var answers: UInt32 = 0
     /// Whether the first handshake says what the origin speaks (ALPN).
     fileprivate let isNegotiated: Bool
     /// Whether each connection to the origin can be used for one request only.
@@ -96,6 +96,9 @@ final class OriginQueue<Element> {
     func noteSending(on port: Int32) {
         if !portsWithUnsentEnds.isEmpty { portsWithUnsentEnds.remove(port) }
     }
+
+    /// Records that the head of a response has come.
+    func noteAnswer() { answers &+= 1 }
 
     /// Returns ``portsWithUnsentEnds``, and forgets them.
     func takePortsWithUnsentEnds() -> Set<Int32> {

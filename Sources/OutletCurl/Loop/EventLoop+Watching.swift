@@ -334,7 +334,7 @@ extension EventLoop {
     func learn(from transfer: CurlTransfer, _ easy: EasyHandle) {
         assertOnLoop()
         guard let address = transfer.address else { return }
-        address.queue.answers &+= 1
+        address.queue.noteAnswer()
         // The limits of HTTP/2 are for connections that are shared.
         let version: OriginQueue<CurlTransfer>.Version =
             easy.head.isHTTP2 && !address.queue.usesConnectionsOnce ? .http2 : .http1
