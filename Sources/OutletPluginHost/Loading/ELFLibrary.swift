@@ -112,6 +112,15 @@ struct ELFLibrary {
         "_fini", "_init",
     ]
 
+    /// Whether a text that begins with a name, and the byte 0 after it, is one of ``linkerSymbols``.
+    private static func isOfLinker(_ text: ArraySlice<UInt8>) -> Bool {
+        // Most of the symbols of a Swift library begin with '$'.
+        guard text.first == UInt8(ascii: "_") else { return false }
+        return linkerSymbols.contains { symbol in
+            text.starts(with: symbol.utf8) && text.dropFirst(symbol.utf8.count).first == 0
+        }
+    }
+
     private mutating func readSymbols(
         _ file: FileBytes, _ section: ELFSection, names: [UInt8]
     ) throws {
@@ -131,12 +140,7 @@ struct ELFLibrary {
                 entryMajors.append(major)
                 continue
             }
-            let isOfLinker = ELFLibrary.linkerSymbols.contains { symbol in
-                let name = names.dropFirst(nameOffset)
-                return name.starts(with: symbol.utf8)
-                    && name.dropFirst(symbol.utf8.count).first == 0
-            }
-            if isOfLinker { continue }
+            if ELFLibrary.isOfLinker(names.dropFirst(nameOffset)) { continue }
             otherSymbolCount += 1
             // Only a few, as examples; a Swift library may have a hundred thousand.
             if otherSymbols.count < 8, let name = names.text(at: nameOffset) {
