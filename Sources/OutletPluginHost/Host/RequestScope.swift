@@ -139,8 +139,8 @@ final class RequestScope: Sendable {
     ///   - instance: The instance.
     ///   - hook: The hook.
     /// - Returns: `false` if the hook must not be called, because the call is over, or was
-    ///   cancelled and the hook is neither `did_receive` nor `serialize`, or because the instance shuts down and
-    ///   `request_done` has been called.
+    ///   cancelled and the hook is neither `did_receive` nor `serialize`, or because the instance
+    ///   shuts down and `request_done` has been called.
     func enter(_ instance: PluginInstance, for hook: PluginHook) -> Bool {
         let id = ObjectIdentifier(instance)
         // It is also called during a shutdown, but not for a call that is ended by that.
